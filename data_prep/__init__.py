@@ -1,0 +1,1 @@
+"""Raw UCI data to tables: one recipe a data set, and where the raw files come from."""
