@@ -1,0 +1,219 @@
+"""Certificates: how far a fit can be from the optimum, whoever computed it.
+
+The upper bound is the objective itself, evaluated by Algorithm 2 (never a solver's word). The lower bound is the
+value of a dual point that is feasible by construction. Their difference is the certified gap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import entr, expit
+
+from wdrlr.cuts import Cuts, data_cuts, join
+from wdrlr.problem import Problem, log_loss
+from wdrlr.separation import candidates
+
+# At radius 0 nothing bounds the coefficients. The lower bound then holds for all b with |b_j| max_i |x_ij| below this.
+LARGEST_COEFFICIENT = 1e8
+
+
+def upper_bound(problem: Problem, b: np.ndarray) -> tuple[float, float]:
+    """The objective at b: worst-case loss plus penalty, and the multiplier that attains it.
+
+    Parameters
+    ----------
+    b : ndarray of shape (1 + n + k,)
+
+    Returns
+    -------
+    objective, lam : float
+        ``lam`` is nan at radius 0, where the ball is a point and no multiplier is involved.
+    """
+    loss, lam = worst_case_loss(problem, b)
+    return loss + problem.penalty_value(b), lam
+
+
+def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
+    """sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } at fixed coefficients, and the multiplier that attains it.
+
+    It is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam c), where c runs over
+    the candidates of Algorithm 2: a convex piecewise linear function of one variable, minimised exactly by
+    intersecting tangents from both sides. Source: proof of Theorem 1.
+    """
+    if problem.radius == 0:
+        return float(problem.w @ log_loss(-problem.y * problem.decision(b))), np.nan
+    losses, costs = [], []
+    for flipped in problem.label_flips:
+        cand = candidates(problem, b, flipped)
+        losses.append(log_loss(cand.argument))
+        costs.append(cand.cost)
+    losses, costs = np.hstack(losses), np.concatenate(costs)
+    everyone = np.arange(problem.n_samples)
+
+    def value_and_slope(lam):
+        reduced = losses - lam * costs
+        worst = np.argmax(reduced, axis=1)
+        return (
+            lam * problem.radius + problem.w @ reduced[everyone, worst],
+            problem.radius - problem.w @ costs[worst],
+        )
+
+    low = problem.metric.dual_norm(problem.numeric(b))
+    low_value, low_slope = value_and_slope(low)
+    if low_slope >= 0:
+        return float(low_value), low
+    # Above this multiplier no change pays.
+    paid = costs > 0
+    high = max(low, float(np.max((losses[:, paid] - losses[:, :1]) / costs[paid], initial=0.0)) * (1 + 1e-12))
+    high_value, high_slope = high * problem.radius + problem.w @ losses[:, 0], problem.radius
+    while True:
+        lam = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
+        value, slope = value_and_slope(lam)
+        predicted = low_value + low_slope * (lam - low)
+        if value <= predicted + 1e-14 * max(1.0, abs(value)) or not low < lam < high:
+            return min((float(value), float(lam)), (float(low_value), low), (float(high_value), high))
+        if slope < 0:
+            low, low_value, low_slope = lam, value, slope
+        else:
+            high, high_value, high_slope = lam, value, slope
+
+
+def lower_bound(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, upper: float) -> float:
+    """A lower bound on the optimal value from approximate multipliers of some cuts.
+
+    With masses mu_c >= 0 that sum to w_i over the cuts of sample i, and v_c = mu_c t_c with slopes t_c in [0, 1],
+    every b and lam satisfy, since L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t),
+
+        objective >= sum_c mu_c H(t_c) + lam (radius - sum_c mu_c cost_c) + r.b + sum_j penalty_j |b_j|,
+        r = sum_c v_c A_c   (A_c: row of cut c, see ``Cuts.rows``).
+
+    The last three terms are at least 0 if |r_j| <= penalty_j for the intercept and the categories and if, in the
+    norm of the numbers, r_N less its penalties costs no more than what the masses leave of the radius (Hoelder and
+    lam >= dual_norm(b_N)). The given multipliers are moved to such a point: masses are clipped and normalised, mass
+    is moved from or to (x_i, z_i, y_i) until the radius is kept, v is moved by weighted least squares until r fits.
+    Where b says that an inequality is active, it is met with equality, which keeps the bound tight. What rounding
+    leaves is charged at the largest value that b_j and lam can have where the objective is at most ``upper`` (see
+    ``coefficient_bounds``); bounds on the coefficients enter in the same way.
+
+    Parameters
+    ----------
+    cuts, mass : C cuts and their approximate multipliers, shape (C,)
+    b : ndarray of shape (1 + n + k,)
+        An approximate solution. Every b gives a valid bound, a better one a tighter bound.
+    upper : float
+        An upper bound on the optimal value.
+    """
+    lam = worst_case_loss(problem, b)[1]
+    numbers_bind = problem.n_numeric > 0 and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
+    cuts = join(data_cuts(problem, False), cuts)
+    costs = cuts.costs(problem)
+    mass = _masses(problem, cuts, costs, mass, exactly=lam > 1e-5 and not numbers_bind)
+    left = problem.radius - mass @ costs
+
+    rows = cuts.rows(problem)
+    v = mass * expit(rows @ b)
+    free = np.abs(b) < problem.coef_bound * (1 - 1e-6)
+    free[0] &= problem.fit_intercept
+    weighted = rows[:, free] * (v * (1.0 - expit(rows @ b)))[:, None]
+    gram = rows[:, free].T @ weighted
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    gram = scale[:, None] * gram * scale + 1e-12 * np.eye(len(scale))
+    for _ in range(4):
+        r = v @ rows
+        move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
+        v = np.clip(v - weighted @ move, 0.0, mass)
+
+    r = v @ rows
+    excess = np.abs(r - _balance(problem, r, left, np.zeros_like(b), False))
+    excess[0] *= problem.fit_intercept
+    largest_b, largest_lam = coefficient_bounds(problem, upper)
+    charged = excess > 0
+    charge = excess[charged] @ largest_b[charged] + max(0.0, -left) * largest_lam
+    used = mass > 0
+    t = v[used] / mass[used]
+    return max(0.0, float(mass[used] @ (entr(t) + entr(1.0 - t)) - charge)) if np.isfinite(charge) else 0.0
+
+
+def _masses(problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, exactly: bool) -> np.ndarray:
+    """Masses for the N data cuts followed by the given ones that sum to w_i a sample and cost at most the radius.
+
+    If ``exactly``, the radius is spent in full where that is a small change.
+    """
+    N = problem.n_samples
+    mass = np.concatenate([np.zeros(N), np.maximum(np.nan_to_num(mass), 0.0)])
+    if problem.radius == 0:
+        mass[costs > 0] = 0.0
+    total = np.bincount(cuts.sample, mass, minlength=N)
+    mass[:N] += total <= 0
+    mass *= (problem.w / np.where(total > 0, total, 1.0))[cuts.sample]
+    spent = mass @ costs
+    if spent > problem.radius or (exactly and spent > 0.5 * problem.radius):
+        scaled = np.where(costs > 0, mass * (problem.radius / spent), mass)
+        moved = np.bincount(cuts.sample, mass - scaled, minlength=N)
+        at_home = np.bincount(cuts.sample, np.where(costs > 0, 0.0, mass), minlength=N)
+        short = moved + at_home < 0
+        if short.any():
+            scaled = np.where(short[cuts.sample], mass, scaled)
+            moved[short] = 0.0
+        mass = scaled
+        # Free mass may sit in a given copy of the data cut too: gather it first.
+        mass[:N] = at_home + moved
+        mass[N:][costs[N:] == 0] = 0.0
+    return mass
+
+
+def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, numbers_bind: bool) -> np.ndarray:
+    """The nearby r for which the last terms of ``lower_bound`` are non-negative; shape (1 + n + k,).
+
+    Where b_j is not 0 the penalty is met with equality, r_j = -penalty_j sign(b_j); if ``numbers_bind``, so is the
+    radius.
+    """
+    penalised = np.where(np.abs(b) > 1e-5, -problem.penalty * np.sign(b), np.clip(r, -problem.penalty, problem.penalty))
+    target = penalised
+    n = problem.n_numeric
+    q = r[1 : 1 + n] - penalised[1 : 1 + n]
+    needed = problem.metric.numeric_distance(q)
+    if needed > 0 and (numbers_bind or needed > left):
+        q = q * (max(left, 0.0) / needed)
+    target[1 : 1 + n] += q
+    return target
+
+
+def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, float]:
+    """The largest |b_j| (shape (1 + n + k,)) and lam at which the objective can be at most ``upper``.
+
+    lam radius <= upper since losses are non-negative. The objective of the heaviest sample i gives
+    w_i (L(-y f(x_i, z)) - lam d) <= upper for every z and both labels, hence a bound on |f(x_i, z)| for z = z_i and
+    for every z that differs from it in one feature, hence bounds on level differences and on the intercept. If labels
+    cannot be changed, one heavy sample of each class takes the place of the two labels. Numbers are bounded by
+    dual_norm(b_N) <= lam. At radius 0 see ``LARGEST_COEFFICIENT``.
+    """
+    width = np.abs(problem.x).max(axis=0, initial=0.0)
+    n, p = problem.n_numeric, problem.n_coefficients
+    bound = np.full(p, LARGEST_COEFFICIENT)
+    bound[1 : 1 + n] /= np.where(width > 0, width, 1.0)
+    if problem.radius == 0:
+        return np.minimum(bound, problem.coef_bound), 0.0
+    lam = upper / problem.radius
+    one_change = problem.level_changes[1] if problem.n_categorical else 0.0
+    heavy = [np.flatnonzero(problem.y == label) for label in (-1, 1)]
+    heavy = [index[np.argmax(problem.w[index])] for index in heavy if index.size]
+    if np.isfinite(problem.metric.label_change):
+        i = max(heavy, key=lambda index: problem.w[index])
+        largest_f = upper / problem.w[i] + lam * (one_change + problem.metric.label_change)
+    elif len(heavy) == 2:
+        i, other = heavy
+        apart = problem.metric.numeric_distance(problem.x[i] - problem.x[other])
+        all_changes = problem.level_changes[-1]
+        largest_f = upper / min(problem.w[i], problem.w[other]) + lam * (all_changes + apart)
+    else:
+        i, largest_f = heavy[0], np.inf
+    bound[1 + n :] = 4.0 * largest_f
+    # |b_j| is the dual norm's own bound for one number: every norm here has ||e_j|| = 1.
+    bound[1 : 1 + n] = lam / problem.metric.scale
+    sizes = np.abs(problem.level_matrix).sum(axis=1)
+    levels = sum(sizes[start + problem.z[i, j]] for j, start in enumerate(problem.offsets))
+    bound[0] = largest_f + lam * problem.metric.numeric_distance(problem.x[i])
+    if levels > 0:
+        bound[0] += levels * 4.0 * largest_f
+    return np.minimum(bound, problem.coef_bound), lam

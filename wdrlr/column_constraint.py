@@ -1,0 +1,203 @@
+"""Algorithm 1 of the paper: the column-and-constraint generation scheme, and the monolithic program it replaces."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from wdrlr.conic import ConicSolverError
+from wdrlr.cuts import Cuts, all_cuts, initial_cuts, join
+from wdrlr.problem import Problem, log_loss
+from wdrlr.programs import ProgramSolution, solve_program
+from wdrlr.separation import most_violated
+from wdrlr.solution import Solution, certify
+
+logger = logging.getLogger("wdrlr")
+
+# A larger monolithic program needs more than a few GB.
+MAX_MONOLITHIC_CUTS = 500_000
+
+
+@dataclass(frozen=True)
+class Easing:
+    """The easing step: from time to time, cuts with much slack are deleted, each at most once (Appendix D).
+
+    Parameters
+    ----------
+    schedule : {"every-200", "geometric"}
+        Ease every 200 rounds, or in the rounds 100 * 1.5^k, k = 0, 1, ... (rounded down).
+    threshold : {"constant", "growing"}
+        Delete where 1 - u - v exceeds 0.05, or 0.02 in the first easing step, 0.04 in the second, and so on.
+    """
+
+    schedule: str = "every-200"
+    threshold: str = "constant"
+
+    def __post_init__(self):
+        if self.schedule not in ("every-200", "geometric"):
+            raise ValueError(f'the easing schedule must be "every-200" or "geometric", not {self.schedule!r}.')
+        if self.threshold not in ("constant", "growing"):
+            raise ValueError(f'the easing threshold must be "constant" or "growing", not {self.threshold!r}.')
+
+    def is_due(self, n_rounds: int) -> bool:
+        """Whether to ease after so many rounds."""
+        if self.schedule == "every-200":
+            return n_rounds % 200 == 0
+        due = 100.0
+        while int(due) < n_rounds:
+            due *= 1.5
+        return int(due) == n_rounds
+
+    def slack(self, n_eased: int) -> float:
+        """The slack above which a cut goes, after so many easing steps."""
+        return 0.05 if self.threshold == "constant" else 0.02 * (n_eased + 1)
+
+
+def solve_column_constraint(
+    problem: Problem,
+    *,
+    tol: float = 1e-6,
+    max_rounds: int = 10_000,
+    all_violated: bool = False,
+    easing: Easing | None = None,
+    form: str = "primal",
+    conic_solver: str = "CLARABEL",
+) -> Solution:
+    """Algorithm 1, started from the cuts (i, z_i) of the data.
+
+    In every round t the program of Theorem 1 is solved with the cuts in hand; theta is its value. Then the most
+    violated cut of each label is added; with violations vartheta,
+
+        LB_t = theta,   UB_t = min { UB_{t-1}, theta + log(1 + max vartheta) },
+
+    until UB_t - LB_t <= tol / 2. The other half of ``tol`` is for the certificate, which does not trust theta.
+
+    Parameters
+    ----------
+    problem : Problem
+    tol : float
+        Absolute gap of the objective, which is at most log 2 (plus nothing: b = 0 has no penalty).
+    max_rounds : int
+        Stop there, whatever the gap.
+    all_violated : bool
+        False: one cut a label and round, as in the paper. True: the most violated cut of every sample and label.
+    easing : Easing or None
+        Whether and how cuts with slack are deleted.
+    form : {"primal", "dual"}
+        Which form of the conic program is solved. If the solver fails on it, the other one is tried.
+    conic_solver : str
+        A name from ``conic.SETTINGS``, as ``conic.choose_conic_solver`` returns it.
+
+    Raises
+    ------
+    ConicSolverError
+        If the first program cannot be solved. If a later one cannot, the best solution so far is returned; its gap tells.
+    """
+    cuts = initial_cuts(problem)
+    known = set(cuts.keys())
+    deleted: set = set()
+    n_eased = 0
+    bounds: list[tuple[float, float]] = []
+    upper = np.inf
+    separation_seconds = solver_seconds = 0.0
+    incumbent: tuple[np.ndarray, Cuts, np.ndarray] | None = None
+    while len(bounds) < max_rounds:
+        start = perf_counter()
+        try:
+            program = _solve_either_form(problem, cuts, form, conic_solver)
+        except ConicSolverError:
+            if incumbent is None:
+                raise
+            break
+        solver_seconds += perf_counter() - start
+
+        start = perf_counter()
+        new, violation = _violated(problem, program, tol, all_violated)
+        separation_seconds += perf_counter() - start
+        upper = min(upper, program.value + np.log1p(violation))
+        bounds.append((program.value, upper))
+        incumbent = (program.b, cuts, program.mass)
+        logger.debug("round %d: LB %.8f, UB %.8f, %d cuts", len(bounds), *bounds[-1], len(cuts))
+        if upper - program.value <= tol / 2:
+            break
+
+        fresh = np.array([key not in known for key in new.keys()], dtype=bool)
+        if not fresh.any():
+            break  # what is violated is there already: the solver is at the end of its accuracy
+        if easing is not None and easing.is_due(len(bounds)):
+            slack = _slack(problem, cuts, program)
+            keys = cuts.keys()
+            keep = np.array(
+                [value <= easing.slack(n_eased) or key in deleted for key, value in zip(keys, slack, strict=True)]
+            )
+            gone = {key for key, kept in zip(keys, keep, strict=True) if not kept}
+            deleted |= gone
+            known -= gone
+            cuts = cuts[keep]
+            n_eased += 1
+        cuts = join(cuts, new[fresh])
+        known.update(new[fresh].keys())
+
+    b, cuts, mass = incumbent
+    return certify(
+        problem, b, cuts, mass, tol,
+        n_rounds=len(bounds), n_cuts=len(cuts), bounds=tuple(bounds),
+        separation_seconds=separation_seconds, solver_seconds=solver_seconds,
+    )  # fmt: skip
+
+
+def solve_monolithic(
+    problem: Problem, *, tol: float = 1e-6, form: str = "primal", conic_solver: str = "CLARABEL"
+) -> Solution:
+    """Theorem 1's program with all its constraints, exponentially many in the number of categorical features.
+
+    Raises
+    ------
+    ValueError
+        If there are more than ``MAX_MONOLITHIC_CUTS`` constraints.
+    ConicSolverError
+        If the solver returns no point.
+    """
+    cuts = all_cuts(problem, MAX_MONOLITHIC_CUTS)
+    start = perf_counter()
+    program = _solve_either_form(problem, cuts, form, conic_solver)
+    seconds = perf_counter() - start
+    return certify(
+        problem, program.b, cuts, program.mass, tol, n_rounds=1, n_cuts=len(cuts), solver_seconds=seconds
+    )  # fmt: skip
+
+
+def _solve_either_form(problem: Problem, cuts: Cuts, form: str, conic_solver: str) -> ProgramSolution:
+    """The paper switches between the two forms since sometimes one is easier than the other (Appendix D)."""
+    try:
+        return solve_program(problem, cuts, form, conic_solver)
+    except ConicSolverError as error:
+        other = "dual" if form == "primal" else "primal"
+        logger.info("%s form: %s; trying the %s form", form, error, other)
+        return solve_program(problem, cuts, other, conic_solver)
+
+
+def _violated(problem: Problem, program: ProgramSolution, tol: float, all_violated: bool) -> tuple[Cuts, float]:
+    """The cuts to add, and the largest violation u + v - 1 = exp(L(a) - lam d - s) - 1 over both labels."""
+    found, largest = [], 0.0
+    if problem.radius > 0:
+        lam = max(program.lam, problem.metric.dual_norm(problem.numeric(program.b)))
+        for flipped in problem.label_flips:
+            worst = most_violated(problem, program.b, lam, flipped)
+            excess = worst.value - program.s
+            most = int(np.argmax(excess))
+            largest = max(largest, float(np.expm1(excess[most])))
+            chosen = np.flatnonzero(excess > tol / 10) if all_violated else np.array([most])
+            found.append(Cuts(chosen, worst.z[chosen], np.full(len(chosen), flipped)))
+    else:
+        found.append(initial_cuts(problem)[:0])
+    return (found[0] if len(found) == 1 else join(*found)), largest
+
+
+def _slack(problem: Problem, cuts: Cuts, program: ProgramSolution) -> np.ndarray:
+    """1 - u - v of every cut; shape (C,)."""
+    loss = log_loss(cuts.rows(problem) @ program.b)
+    return -np.expm1(loss - program.lam * cuts.costs(problem) - program.s[cuts.sample])

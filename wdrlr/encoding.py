@@ -1,0 +1,206 @@
+"""From a table with numbers and categories to arrays: which columns are what, level codes, and the slopes' coding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureEncoding:
+    """Which columns of a table are numbers and which are categories, and the levels of the latter.
+
+    Attributes
+    ----------
+    names : list of str
+        The names of all columns.
+    numeric, categorical : list of int
+        Positions of the numeric and of the categorical columns.
+    categories : list of ndarray
+        The levels of each categorical column, in order.
+    """
+
+    names: list[str]
+    numeric: list[int]
+    categorical: list[int]
+    categories: list[np.ndarray]
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        return tuple(len(levels) for levels in self.categories)
+
+    def numbers(self, table: pd.DataFrame) -> np.ndarray:
+        """The numeric columns; shape (N, n).
+
+        Raises
+        ------
+        ValueError
+            If a column has text in it, or a value that is missing or infinite.
+        """
+        x = np.empty((len(table), len(self.numeric)))
+        for column, j in enumerate(self.numeric):
+            try:
+                x[:, column] = table.iloc[:, j].to_numpy(dtype=float, na_value=np.nan)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"column {self.names[j]!r} is numeric but has a value that is no number ({error}); "
+                    "name it in categorical_features or convert it."
+                ) from error
+            if not np.isfinite(x[:, column]).all():
+                what = "NaN" if np.isnan(x[:, column]).any() else "infinity"
+                raise ValueError(f"Input X contains {what} in the numeric column {self.names[j]!r}; impute it first.")
+        return x
+
+    def codes(self, table: pd.DataFrame, handle_unknown: str) -> np.ndarray:
+        """Level codes of the categorical columns, -1 for a level that is not known; shape (N, m).
+
+        Raises
+        ------
+        ValueError
+            If a value is missing, or if a level is not known and ``handle_unknown`` is "error".
+        """
+        z = np.empty((len(table), len(self.categorical)), dtype=np.int64)
+        for column, (j, levels) in enumerate(zip(self.categorical, self.categories, strict=True)):
+            values = table.iloc[:, j]
+            _refuse_missing(values, self.names[j])
+            z[:, column] = pd.Index(levels).get_indexer(np.asarray(values))
+            if handle_unknown == "error" and (z[:, column] < 0).any():
+                unknown = pd.unique(np.asarray(values)[z[:, column] < 0])[:5]
+                raise ValueError(
+                    f"column {self.names[j]!r} has levels that were not there in fit: "
+                    f'{", ".join(map(repr, unknown))}; declare them in a pandas categorical, or use handle_unknown="ignore".'
+                )
+        return z
+
+
+def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncoding:
+    """Decide which columns are categories, and find their levels.
+
+    Parameters
+    ----------
+    table : DataFrame
+    categorical_features : "from_dtype", "all", None, boolean mask, positions or names
+        "from_dtype": the columns of dtype category, str, object or bool.
+
+    Raises
+    ------
+    ValueError
+        If ``categorical_features`` does not fit the table, or a categorical value is missing.
+    """
+    names = [str(name) for name in table.columns]
+    mask = _categorical_mask(table, categorical_features)
+    categorical = [int(j) for j in np.flatnonzero(mask)]
+    categories = []
+    for j in categorical:
+        values = table.iloc[:, j]
+        _refuse_missing(values, names[j])
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            categories.append(np.asarray(values.dtype.categories))
+            continue
+        try:
+            categories.append(np.unique(np.asarray(values)))
+        except TypeError as error:
+            raise ValueError(
+                f"column {names[j]!r} mixes levels that cannot be sorted ({error}); make it a pandas categorical."
+            ) from error
+    return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories)
+
+
+def _categorical_mask(table: pd.DataFrame, categorical_features: Any) -> np.ndarray:
+    n_columns = table.shape[1]
+    if categorical_features is None:
+        return np.zeros(n_columns, dtype=bool)
+    if isinstance(categorical_features, str):
+        if categorical_features == "all":
+            return np.ones(n_columns, dtype=bool)
+        if categorical_features == "from_dtype":
+            return np.array([_is_categorical(dtype) for dtype in table.dtypes], dtype=bool)
+        raise ValueError(
+            'categorical_features must be "from_dtype", "all", None, a mask, positions or names, '
+            f"not {categorical_features!r}."
+        )
+    chosen = np.asarray(categorical_features)
+    mask = np.zeros(n_columns, dtype=bool)
+    if chosen.size == 0:
+        return mask
+    if chosen.dtype == bool:
+        if chosen.shape != (n_columns,):
+            raise ValueError(f"categorical_features as a mask must have {n_columns} entries, not {chosen.size}.")
+        return chosen
+    if np.issubdtype(chosen.dtype, np.integer):
+        if chosen.min() < 0 or chosen.max() >= n_columns:
+            raise ValueError(
+                f"categorical_features has positions outside 0..{n_columns - 1}: "
+                f"{sorted(set(chosen[(chosen < 0) | (chosen >= n_columns)].tolist()))}."
+            )
+        mask[chosen] = True
+        return mask
+    missing = [name for name in chosen.tolist() if name not in set(table.columns)]
+    if missing:
+        raise ValueError(f"categorical_features names columns that X does not have: {missing}.")
+    return np.asarray(table.columns.isin(chosen.tolist()))
+
+
+def _is_categorical(dtype: Any) -> bool:
+    return (
+        isinstance(dtype, pd.CategoricalDtype)
+        or pd.api.types.is_bool_dtype(dtype)
+        or pd.api.types.is_object_dtype(dtype)
+        or pd.api.types.is_string_dtype(dtype)
+    )
+
+
+def _refuse_missing(values: pd.Series, name: str) -> None:
+    missing = int(values.isna().sum())
+    if missing:
+        raise ValueError(
+            f"the categorical column {name!r} has {missing} missing values; drop those rows or make them a level of "
+            'their own, e.g. X[column].cat.add_categories("missing").fillna("missing").'
+        )
+
+
+def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
+    """The matrix that turns the slopes b_C into the scores of all levels; shape (sum(n_levels), k), k = sum(n_levels - 1).
+
+    "onehot" is the paper's coding: 0/1 dummies for all levels but the first of each feature, whose score is 0. "pm1"
+    is that of its public code: a -1/+1 dummy for every level, the slope of the last one fixed to 0, so that the score of
+    level v is 2 b_v - sum_u b_u (with b = 0 for the last level).
+    """
+    k = sum(n_levels) - len(n_levels)
+    matrix = np.zeros((sum(n_levels), k))
+    row = column = 0
+    for count in n_levels:
+        block = matrix[row : row + count, column : column + count - 1]
+        if coding == "onehot":
+            block[1:] = np.eye(count - 1)
+        else:
+            block[:-1] = 2.0 * np.eye(count - 1)
+            block -= 1.0
+        row, column = row + count, column + count - 1
+    return matrix
+
+
+def unknown_row(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
+    """The score of a level that is not known, as a row for each feature like those of ``level_matrix``; shape (m, k).
+
+    No level's slope is used: 0 with "onehot", all dummies at -1 with "pm1".
+    """
+    rows = np.zeros((len(n_levels), sum(n_levels) - len(n_levels)))
+    if coding == "pm1":
+        column = 0
+        for j, count in enumerate(n_levels):
+            rows[j, column : column + count - 1] = -1.0
+            column += count - 1
+    return rows
+
+
+def slope_names(encoding: FeatureEncoding, coding: str) -> np.ndarray:
+    """The names of the n + k slopes: the numbers, then each categorical feature's levels but the reference."""
+    names = [encoding.names[j] for j in encoding.numeric]
+    for j, levels in zip(encoding.categorical, encoding.categories, strict=True):
+        kept = levels[1:] if coding == "onehot" else levels[:-1]
+        names.extend(f"{encoding.names[j]}_{level}" for level in kept)
+    return np.asarray(names, dtype=object)

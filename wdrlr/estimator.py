@@ -1,0 +1,377 @@
+"""The classifier: Wasserstein distributionally robust logistic regression with the interface of scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from wdrlr import encoding as enc
+from wdrlr.certificate import worst_case_loss
+from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
+from wdrlr.conic import choose_conic_solver
+from wdrlr.metric import NORMS, ground_metric
+from wdrlr.problem import Problem, merge_duplicates
+from wdrlr.solution import Solution, closed_form, is_separable
+
+
+class SeparableDataWarning(ConvergenceWarning):
+    """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit at infinity."""
+
+
+class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression that is robust to all distributions within a Wasserstein radius of the data.
+
+        minimise over b:  sup { E_Q[log(1 + exp(-y f(x, z)))] : W(Q, P_N) <= radius }  +  l1_penalty |b|_1
+
+    where f(x, z) = b_0 + b_N.x + (slopes of the levels in z), P_N is the (weighted) empirical distribution and W the
+    type-1 Wasserstein distance with the ground metric
+
+        d = ( ||x - x'|| + (number of features in which z and z' differ)^(1/p) + kappa [y != y'] ) / scale.
+
+    Source: Selvi, Belbasi, Haugh and Wiesemann (NeurIPS 2022), problem (2), Definitions 1 and 2, Theorem 1.
+    At radius 0 it is plain (or l1-penalised) logistic regression.
+
+    Parameters
+    ----------
+    radius : float, default 0.01
+        Wasserstein radius, in units of the ground metric.
+    label_cost : float, "n_categorical" or inf, default 1.0
+        kappa, what it costs to change a label; "n_categorical" is the paper's kappa = m and needs categories.
+    p : float, default 1.0
+        Exponent of the categorical distance.
+    norm : {"l1", "l2", "linf"}, default "l1"
+        Norm on the numeric features.
+    metric_scale : None or "unit", default None
+        "unit" divides the metric by n + m + kappa; needs a finite kappa.
+    l1_penalty : float, default 0.0
+        gamma.
+    penalize_intercept : bool, default False
+    categorical_features : "from_dtype", "all", None, mask, positions or names, default "from_dtype"
+        "from_dtype": the columns of a DataFrame with dtype category, str, object or bool. Declared levels of a pandas
+        categorical are kept, seen or not: they are where the adversary can move a row.
+    coding : {"onehot", "pm1"}, default "onehot"
+        0/1 dummies with the first level as reference, or -1/+1 dummies with the last level's slope 0. The choice
+        matters for penalties and bounds on the coefficients only.
+    handle_unknown : {"error", "ignore"}, default "error"
+        What a level not seen in fit does in predict; with "ignore" no level's slope is used for it.
+    coef_bound : float or None, default None
+        Bound on the size of every coefficient, the intercept included.
+    fit_intercept : bool, default True
+    solver : {"auto", "column-constraint", "monolithic"}, default "auto"
+        "column-constraint" is Algorithm 1 of the paper, and what "auto" takes; "monolithic" solves Theorem 1's
+        program whole, which is exponential in the number of categorical features.
+    solver_options : dict or None, default None
+        For "column-constraint": ``all_violated``, ``easing``, ``form``; for "monolithic": ``form``; see
+        ``wdrlr.column_constraint``. By default all violated samples get a cut in each round, which gives the same
+        solution as the paper's one cut a round, sooner.
+    conic_solver : {"auto", "MOSEK", "CLARABEL", "SCS"}, default "auto"
+        "auto": MOSEK if its licence can be checked out, else CLARABEL.
+    tol : float, default 1e-6
+        Certified absolute gap of the objective at which to stop.
+    max_iter : int, default 10_000
+        Largest number of rounds.
+    verbose : int, default 0
+        Above 0, one line says what was done.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n + k)
+        Slopes of the numeric columns, then of each categorical feature's levels but the reference, in order;
+        ``get_feature_names_out`` names them.
+    intercept_ : ndarray of shape (1,)
+    classes_ : ndarray of shape (2,)
+    n_features_in_, feature_names_in_ : as in scikit-learn
+    categories_ : list of ndarray
+        The levels of each categorical feature.
+    n_iter_, n_cuts_ : int
+        Programs solved, and cuts in the last one.
+    transport_multiplier_ : float
+        lambda; nan at radius 0.
+    objective_, lower_bound_, gap_ : float
+        The objective at the coefficients, evaluated by Algorithm 2, a lower bound on the optimal value, and their
+        difference.
+    solution_ : Solution
+        All that is known about the fit, the bounds of every round and the seconds included.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the certified gap is above ``tol``.
+    SeparableDataWarning
+        If radius, penalty and bound are absent and the data are (quasi-)separable, so that there is no optimum.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from wdrlr import WassersteinLogisticRegression
+    >>> X = pd.DataFrame({"colour": ["red", "red", "blue", "blue", "red", "blue"], "size": [1.0, 2, 3, 2, 1, 3]})
+    >>> y = [0, 0, 1, 1, 0, 1]
+    >>> model = WassersteinLogisticRegression(radius=0.1).fit(X, y)
+    >>> model.predict(X).tolist()
+    [0, 0, 1, 1, 0, 1]
+    >>> bool(model.gap_ <= 1e-6)
+    True
+    >>> model.get_feature_names_out().tolist()
+    ['size', 'colour_red']
+    """
+
+    _parameter_constraints: dict = {
+        "radius": [Interval(Real, 0, None, closed="left")],
+        "label_cost": [
+            Interval(Real, 0, None, closed="neither"),
+            Options(Real, {np.inf}),
+            StrOptions({"n_categorical"}),
+        ],
+        "p": [Interval(Real, 0, None, closed="neither")],
+        "norm": [StrOptions(set(NORMS))],
+        "metric_scale": [None, StrOptions({"unit"})],
+        "l1_penalty": [Interval(Real, 0, None, closed="left")],
+        "penalize_intercept": ["boolean"],
+        "categorical_features": [None, StrOptions({"from_dtype", "all"}), "array-like"],
+        "coding": [StrOptions({"onehot", "pm1"})],
+        "handle_unknown": [StrOptions({"error", "ignore"})],
+        "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", "column-constraint", "monolithic"})],
+        "solver_options": [None, dict],
+        "conic_solver": [StrOptions({"auto", "MOSEK", "CLARABEL", "SCS"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        radius=0.01,
+        label_cost=1.0,
+        p=1.0,
+        norm="l1",
+        metric_scale=None,
+        l1_penalty=0.0,
+        penalize_intercept=False,
+        categorical_features="from_dtype",
+        coding="onehot",
+        handle_unknown="error",
+        coef_bound=None,
+        fit_intercept=True,
+        solver="auto",
+        solver_options=None,
+        conic_solver="auto",
+        tol=1e-6,
+        max_iter=10_000,
+        verbose=0,
+    ):
+        self.radius = radius
+        self.label_cost = label_cost
+        self.p = p
+        self.norm = norm
+        self.metric_scale = metric_scale
+        self.l1_penalty = l1_penalty
+        self.penalize_intercept = penalize_intercept
+        self.categorical_features = categorical_features
+        self.coding = coding
+        self.handle_unknown = handle_unknown
+        self.coef_bound = coef_bound
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.solver_options = solver_options
+        self.conic_solver = conic_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (N, number of features)
+        y : array-like of shape (N,)
+            Two classes; the second one in sorted order is +1.
+        sample_weight : array-like of shape (N,) or None
+            With weights, 1/N becomes w_i / sum(w) everywhere.
+
+        Raises
+        ------
+        ValueError
+            If the data or the parameters make no problem; the message says what to change.
+        ConicSolverError
+            If the conic solver returns no point at all.
+        """
+        table = self._table(X, y, reset=True)
+        labels = self._labels(y, len(table))
+        self.encoding_ = enc.fit_encoding(table, self.categorical_features)
+        self.categories_ = self.encoding_.categories
+        problem = self._problem(table, labels, sample_weight)
+        solution = _solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
+        self.solution_ = solution
+        self.coef_ = solution.b[None, 1:]
+        self.intercept_ = solution.b[:1]
+        self.transport_multiplier_ = solution.lam
+        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
+        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
+        if self.verbose:
+            print(f"wdrlr: {solution.report()}")
+        _warn(problem, solution, self.tol)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f at every row; shape (N,). Above 0 means the second class."""
+        check_is_fitted(self)
+        table = self._table(X, None, reset=False)
+        x = self.encoding_.numbers(table)
+        z = self.encoding_.codes(table, self.handle_unknown)
+        n, n_levels = x.shape[1], self.encoding_.n_levels
+        slopes = self.coef_[0, n:]
+        scores = enc.level_matrix(n_levels, self.coding) @ slopes
+        unknown = enc.unknown_row(n_levels, self.coding) @ slopes
+        offsets = np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
+        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + offsets], unknown)
+        return self.intercept_[0] + x @ self.coef_[0, :n] + level_scores.sum(axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every row; shape (N,)."""
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of both classes; shape (N, 2)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)])
+
+    def worst_case_loss(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The largest expected log-loss of this model over the Wasserstein ball around the given data.
+
+        The coefficients are kept, lambda is minimised over again; the penalty is not included.
+
+        Raises
+        ------
+        ValueError
+            If X or y do not fit what was fitted, or X has an unknown level.
+        """
+        check_is_fitted(self)
+        table = self._table(X, None, reset=False)
+        y = column_or_1d(y, warn=True)
+        if len(y) != len(table):
+            raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
+        if not np.isin(y, self.classes_).all():
+            raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
+        problem = self._problem(table, np.where(y == self.classes_[1], 1.0, -1.0), sample_weight)
+        return worst_case_loss(problem, np.concatenate([self.intercept_, self.coef_[0]]))[0]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the entries of ``coef_``; shape (n + k,)."""
+        check_is_fitted(self)
+        return enc.slope_names(self.encoding_, self.coding)
+
+    def _table(self, X: Any, y: Any, reset: bool) -> pd.DataFrame:
+        """X as a DataFrame, after scikit-learn's checks of shape and names."""
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if X.shape[0] == 0 or X.shape[1] == 0:
+                raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed.")
+            return X
+        # Only named columns can be categories in an array, so that an array of numbers is checked as one.
+        all_numbers = self.categorical_features is None or (
+            isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
+        )
+        X = validate_data(
+            self, X, reset=reset, dtype=np.float64 if all_numbers else None, ensure_all_finite=all_numbers
+        )
+        table = pd.DataFrame(X)
+        names = getattr(self, "feature_names_in_", None)
+        table.columns = [f"x{j}" for j in range(table.shape[1])] if names is None else names
+        return table
+
+    def _labels(self, y: Any, n_rows: int) -> np.ndarray:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        y = column_or_1d(y, warn=True)
+        if len(y) != n_rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]")
+        check_classification_targets(y)
+        target = type_of_target(y, input_name="y", raise_unknown=True)
+        if target != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {target}.")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}; two classes are needed.")
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any) -> Problem:
+        x = self.encoding_.numbers(table)
+        z = self.encoding_.codes(table, "error")
+        w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        if not w.sum() > 0:
+            raise ValueError("all sample weights are 0.")
+        kept = w > 0
+        if np.unique(labels[kept]).size < 2 and sample_weight is not None and not hasattr(self, "solution_"):
+            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
+        n_levels = self.encoding_.n_levels
+        matrix = enc.level_matrix(n_levels, self.coding)
+        penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
+        penalty[0] *= self.penalize_intercept
+        x, z, y, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
+        return Problem(
+            x=x,
+            z=z,
+            y=y,
+            w=w / w.sum(),
+            n_levels=n_levels,
+            level_matrix=matrix,
+            metric=ground_metric(
+                self.label_cost, x.shape[1], z.shape[1], p=self.p, norm=self.norm, metric_scale=self.metric_scale
+            ),
+            radius=float(self.radius),
+            penalty=penalty,
+            coef_bound=np.inf if self.coef_bound is None else float(self.coef_bound),
+            fit_intercept=bool(self.fit_intercept),
+        )
+
+
+def _solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+    known = closed_form(problem)
+    if known is not None and solver == "auto":
+        return known
+    name = choose_conic_solver(conic_solver)
+    if solver == "monolithic":
+        return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
+    return solve_column_constraint(
+        problem, tol=tol, max_rounds=max_iter, conic_solver=name, **{"all_violated": True, **options}
+    )
+
+
+def _warn(problem: Problem, solution: Solution, tol: float) -> None:
+    unbounded = problem.radius == 0 and np.isinf(problem.coef_bound) and not problem.penalty[1:].any()
+    if unbounded and is_separable(problem):
+        warnings.warn(
+            "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
+            "minimiser, and the coefficients are merely where the tolerance was reached.",
+            SeparableDataWarning,
+            stacklevel=3,
+        )
+    if not solution.gap <= tol:
+        warnings.warn(
+            f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is {solution.upper:.9f}, "
+            f"the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
