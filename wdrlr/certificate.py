@@ -104,17 +104,39 @@ def lower_bound(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, u
         An upper bound on the optimal value.
     """
     lam = worst_case_loss(problem, b)[1]
-    numbers_bind = problem.n_numeric > 0 and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
     cuts = join(data_cuts(problem, False), cuts)
-    costs = cuts.costs(problem)
+    costs, rows = cuts.costs(problem), cuts.rows(problem)
+    mass = np.concatenate([np.zeros(problem.n_samples), np.maximum(np.nan_to_num(mass), 0.0)])
+    # What an interior-point solver leaves on cuts with slack counts at the full price of that slack, so it is dropped;
+    # but where all values are close together (b near 0), slack says little about which masses are real.
+    value = log_loss(rows @ b) - np.nan_to_num(lam * costs)
+    slack = _largest(value, cuts.sample, problem.n_samples)[cuts.sample] - value
+    return max(
+        _dual_value(problem, cuts, costs, rows, some, b, lam, upper)
+        for some in (mass, np.where(slack > 1e-4, 0.0, mass))
+    )
+
+
+def _dual_value(
+    problem: Problem,
+    cuts: Cuts,
+    costs: np.ndarray,
+    rows: np.ndarray,
+    mass: np.ndarray,
+    b: np.ndarray,
+    lam: float,
+    upper: float,
+) -> float:
+    """The value of the dual point that ``lower_bound`` makes of the given masses; the first N cuts are the data's."""
+    numbers_bind = problem.numeric(b).any() and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
     mass = _masses(problem, cuts, costs, mass, exactly=lam > 1e-5 and not numbers_bind)
     left = problem.radius - mass @ costs
 
-    rows = cuts.rows(problem)
-    v = mass * expit(rows @ b)
+    slope = expit(rows @ b)
+    v = mass * slope
     free = np.abs(b) < problem.coef_bound * (1 - 1e-6)
     free[0] &= problem.fit_intercept
-    weighted = rows[:, free] * (v * (1.0 - expit(rows @ b)))[:, None]
+    weighted = rows[:, free] * (v * (1.0 - slope))[:, None]
     gram = rows[:, free].T @ weighted
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
     gram = scale[:, None] * gram * scale + 1e-12 * np.eye(len(scale))
@@ -134,13 +156,19 @@ def lower_bound(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, u
     return max(0.0, float(mass[used] @ (entr(t) + entr(1.0 - t)) - charge)) if np.isfinite(charge) else 0.0
 
 
+def _largest(value: np.ndarray, sample: np.ndarray, n_samples: int) -> np.ndarray:
+    """The largest value of each sample; shape (N,)."""
+    largest = np.full(n_samples, -np.inf)
+    np.maximum.at(largest, sample, value)
+    return largest
+
+
 def _masses(problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, exactly: bool) -> np.ndarray:
-    """Masses for the N data cuts followed by the given ones that sum to w_i a sample and cost at most the radius.
+    """The masses of the N data cuts and further ones, changed so that they sum to w_i a sample and cost at most the radius.
 
     If ``exactly``, the radius is spent in full where that is a small change.
     """
     N = problem.n_samples
-    mass = np.concatenate([np.zeros(N), np.maximum(np.nan_to_num(mass), 0.0)])
     if problem.radius == 0:
         mass[costs > 0] = 0.0
     total = np.bincount(cuts.sample, mass, minlength=N)
@@ -168,15 +196,29 @@ def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, number
     Where b_j is not 0 the penalty is met with equality, r_j = -penalty_j sign(b_j); if ``numbers_bind``, so is the
     radius.
     """
-    penalised = np.where(np.abs(b) > 1e-5, -problem.penalty * np.sign(b), np.clip(r, -problem.penalty, problem.penalty))
-    target = penalised
-    n = problem.n_numeric
-    q = r[1 : 1 + n] - penalised[1 : 1 + n]
-    needed = problem.metric.numeric_distance(q)
-    if needed > 0 and (numbers_bind or needed > left):
-        q = q * (max(left, 0.0) / needed)
-    target[1 : 1 + n] += q
+    penalty = problem.penalty
+    target = np.where(np.abs(b) > 1e-5, -penalty * np.sign(b), np.clip(r, -penalty, penalty))
+    numbers = slice(1, 1 + problem.n_numeric)
+    q = r[numbers] - target[numbers]
+    left = max(left, 0.0)
+    if numbers_bind:
+        target[numbers] += _aligned(q, b[numbers], left * problem.metric.scale, problem.metric.norm)
+    else:
+        needed = problem.metric.numeric_distance(q)
+        target[numbers] += q * (left / needed if needed > left else 1.0)
     return target
+
+
+def _aligned(q: np.ndarray, b_numeric: np.ndarray, size: float, norm: str) -> np.ndarray:
+    """The vector near q of the given norm with the largest product with -b_N; shapes (n,)."""
+    if norm == "l2":
+        return -size * b_numeric / np.linalg.norm(b_numeric)
+    if norm == "linf":
+        return np.where(np.abs(b_numeric) > 1e-5, -size * np.sign(b_numeric), np.clip(q, -size, size))
+    largest = np.abs(b_numeric) >= (1 - 1e-5) * np.abs(b_numeric).max()
+    share = np.where(largest, np.maximum(-q * np.sign(b_numeric), 0.0), 0.0)
+    share = share if share.sum() > 0 else largest.astype(float)
+    return -size * np.sign(b_numeric) * share / share.sum()
 
 
 def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, float]:

@@ -73,11 +73,10 @@ def choose_conic_solver(conic_solver: str = "auto") -> str:
     return name
 
 
-def solve(program: cp.Problem, conic_solver: str) -> float:
-    """Solve ``program`` and return the objective that the solver reports, accurate or not.
+def solve(program: cp.Problem, conic_solver: str) -> bool:
+    """Solve ``program``; return whether the solver says that it reached its tolerances.
 
-    The caller certifies the point that it reads from the variables (see ``certificate``), so an inaccurate solution is
-    taken for what it is worth.
+    An inaccurate point is no error: whoever reads it from the variables certifies it (see ``certificate``).
 
     Raises
     ------
@@ -93,4 +92,4 @@ def solve(program: cp.Problem, conic_solver: str) -> float:
         raise ConicSolverError(f"{conic_solver} failed: {error}") from error
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise ConicSolverError(f"{conic_solver} stopped with status {program.status}")
-    return float(program.value)
+    return program.status == cp.OPTIMAL

@@ -24,6 +24,8 @@ class ProgramSolution:
 
     Attributes
     ----------
+    accurate : bool
+        Whether the solver says that it reached its tolerances.
     value : float
         The optimal value as the solver reports it.
     b, lam, s : ndarray (1 + n + k,), float, ndarray (N,)
@@ -32,6 +34,7 @@ class ProgramSolution:
         Multipliers of the cuts: the masses of a worst-case distribution.
     """
 
+    accurate: bool
     value: float
     b: np.ndarray
     lam: float
@@ -66,12 +69,12 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str) -> ProgramSol
     allowance = owner.T @ s
     constraints = [u + v <= 1]
     if problem.radius > 0:
-        lam = cp.Variable(nonneg=True)
-        allowance = allowance + cuts.costs(problem) * lam
-        objective = objective + problem.radius * lam
+        spent = cp.Variable(nonneg=True)  # lam radius, which is at most log 2
+        allowance = allowance + (cuts.costs(problem) / problem.radius) * spent
+        objective = objective + spent
         if n:
             dual_norm = cp.pnorm(b[1 : 1 + n], DUAL_NORMS[problem.metric.norm])
-            constraints.append(problem.metric.scale * dual_norm <= lam)
+            constraints.append(problem.metric.scale * problem.radius * dual_norm <= spent)
     one = np.ones(C)
     constraints.append(cp.ExpCone(-allowance, one, u))
     constraints.append(cp.ExpCone(cuts.rows(problem) @ b - allowance, one, v))
@@ -81,10 +84,10 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str) -> ProgramSol
         constraints.append(cp.abs(b) <= problem.coef_bound)
     if not problem.fit_intercept:
         constraints.append(b[0] == 0)
-    value = conic.solve(cp.Problem(cp.Minimize(objective), constraints), conic_solver)
-    return ProgramSolution(
-        value, b.value, float(lam.value) if problem.radius > 0 else np.nan, s.value, constraints[0].dual_value
-    )
+    program = cp.Problem(cp.Minimize(objective), constraints)
+    accurate = conic.solve(program, conic_solver)
+    multiplier = float(spent.value) / problem.radius if problem.radius > 0 else np.nan
+    return ProgramSolution(accurate, float(program.value), b.value, multiplier, s.value, constraints[0].dual_value)
 
 
 def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str) -> ProgramSolution:
@@ -106,11 +109,14 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str) -> ProgramSolut
     objective = -cp.sum(cp.rel_entr(v, mass)) - cp.sum(cp.rel_entr(mass - v, mass))
     balance = cuts.rows(problem).T @ v
     constraints = [_owner(problem, cuts) @ mass == problem.w]
-    spent = cuts.costs(problem) @ mass
-    if n and problem.radius > 0:
-        q = cp.Variable(n)
-        balance = balance - numbers @ q
-        spent = spent + cp.pnorm(q, NORMS[problem.metric.norm]) / problem.metric.scale
+    if problem.radius > 0:
+        spent = (cuts.costs(problem) / problem.radius) @ mass
+        if n:
+            q = cp.Variable(n)
+            balance = balance - numbers @ q
+            spent = spent + cp.pnorm(q, NORMS[problem.metric.norm]) / (problem.metric.scale * problem.radius)
+        budget = spent <= 1
+        constraints.append(budget)
     if problem.penalty.any():
         g = cp.Variable(p)
         balance = balance - g
@@ -121,10 +127,8 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str) -> ProgramSolut
         objective = objective - problem.coef_bound * cp.norm1(h)
     fitted = slice(0 if problem.fit_intercept else 1, p)
     constraints.append(balance[fitted] == 0)
-    stationary, budget = constraints[-1], spent <= problem.radius
-    if problem.radius > 0:
-        constraints.append(budget)
-    conic.solve(cp.Problem(cp.Maximize(objective), constraints), conic_solver)
+    stationary = constraints[-1]
+    accurate = conic.solve(cp.Problem(cp.Maximize(objective), constraints), conic_solver)
     # The multipliers of a maximisation have the other sign. The value is taken from clipped variables, since the
     # entropy of a mass that is negative by rounding is minus infinity.
     b = np.zeros(p)
@@ -134,9 +138,10 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str) -> ProgramSolut
     if np.isfinite(problem.coef_bound):
         value -= problem.coef_bound * float(np.abs(h.value).sum())
     return ProgramSolution(
+        accurate,
         value,
         b,
-        float(budget.dual_value) if problem.radius > 0 else np.nan,
+        float(budget.dual_value) / problem.radius if problem.radius > 0 else np.nan,
         constraints[0].dual_value,
         mass.value,
     )
