@@ -1,0 +1,128 @@
+"""The tables that the package `ucimlrepo` serves, brought back to the form of UCI's raw files.
+
+ucimlrepo reads a csv that UCI made from the raw files: "?" comes as a missing value, codes such as 0500 as
+numbers, columns in another order, under other names, or with an empty one too many. None of that is certain
+from here, so nothing is assumed: each plausible reading is prepared like the raw table, and only the one
+whose prepared table has the recorded hash is used. A served table without such a reading is an error.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from wdrlr.data_prep.recipe import ChecksumError, Recipe, prepare, table_sha256
+
+
+class ServedTableError(OSError):
+    """ucimlrepo does not serve the data set, or could not be reached."""
+
+
+@cache
+def table_checksums() -> dict[str, str]:
+    """Return the hash of each set's prepared table (`table_sha256`), as the raw files give it."""
+    text = (Path(__file__).parent / "raw" / "TABLE_SHA256SUMS").read_text("ascii")
+    return {name: digest for digest, name in (line.split() for line in text.splitlines())}
+
+
+def is_prepared_table(recipe: Recipe, table: pd.DataFrame) -> bool:
+    """Say whether a table of text gives, prepared, the same table as UCI's raw files."""
+    try:
+        return table_sha256(prepare(recipe, table)) == table_checksums()[recipe.name]
+    except (ValueError, KeyError):
+        return False  # not even readable by the recipe: a wrong reading
+
+
+def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
+    """Return the raw table of a data set, less its dropped columns, from ucimlrepo.
+
+    Raises
+    ------
+    ServedTableError
+        If ucimlrepo does not serve the set, is not installed, or fails `retries` + 1 times.
+    ChecksumError
+        If no reading of the served table gives what the raw files give.
+    """
+    if not recipe.in_ucimlrepo:
+        raise ServedTableError("does not serve this set")
+    try:
+        from ucimlrepo import fetch_ucirepo
+    except ImportError as error:
+        raise ServedTableError("not installed (pip install ucimlrepo)") from error
+
+    data = _retry(lambda: fetch_ucirepo(id=recipe.uci_id).data, timeout, retries)
+    for table in readings(recipe, data):
+        if is_prepared_table(recipe, table):
+            return table
+    raise ChecksumError(
+        f"the table served for id {recipe.uci_id} is not the one that UCI's raw files give: "
+        f"no reading of it, prepared, has the hash {table_checksums()[recipe.name]}"
+    )
+
+
+def _retry(fetch, timeout: float, retries: int):
+    # ucimlrepo has no time-out of its own, and its urlopen takes the process-wide default.
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(timeout)
+    try:
+        for attempt in range(retries + 1):
+            try:
+                return fetch()
+            except Exception as error:  # a broken csv, too, raises a type of its own
+                if attempt == retries:
+                    raise ServedTableError(f"{type(error).__name__}: {error}") from error
+                time.sleep(attempt + 1)
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def readings(recipe: Recipe, data) -> Iterator[pd.DataFrame]:
+    """Yield the tables of text, under the recipe's column names, that the served `data` may mean.
+
+    Columns are matched by name, else by position in the order served, else by position in reverse order, with
+    and without the columns that the recipe drops.
+    """
+    original = data.original if recipe.served_rows is None else data.original.iloc[: recipe.served_rows]
+    wanted = [column for column in recipe.columns if column not in recipe.dropped]
+
+    by_name = {_bare(name): name for name in original.columns}
+    if all(_bare(column) in by_name for column in wanted):
+        yield _text(recipe, original, [by_name[_bare(column)] for column in wanted], wanted)
+
+    if data.features is None or data.targets is None:
+        return
+    label = data.targets.columns[0]
+    features = [name for name in data.features.columns if name != label]
+    filled = [name for name in features if not original[name].isna().all()]
+    for names in (features, filled):
+        for columns in (wanted, list(recipe.columns)):
+            columns = [column for column in columns if column != recipe.label]
+            if len(names) == len(columns):
+                yield _text(recipe, original, [label, *names], [recipe.label, *columns])
+                yield _text(recipe, original, [label, *names[::-1]], [recipe.label, *columns])
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def _text(recipe: Recipe, table: pd.DataFrame, names: list[str], columns: list[str]) -> pd.DataFrame:
+    text = {}
+    for name, column in zip(names, columns, strict=True):
+        values = table[name].map(_as_in_file)
+        width = recipe.zero_padded.get(column)
+        text[column] = values.where(values == "?", values.str.zfill(width)) if width else values
+    return pd.DataFrame(text)
+
+
+def _as_in_file(value: object) -> str:
+    if pd.isna(value):
+        return "?"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()

@@ -1,0 +1,112 @@
+"""Small random problems, and the objective computed the slow way, for the tests."""
+
+from itertools import product
+
+import numpy as np
+from scipy.optimize import linprog
+
+from wdrlr.encoding import level_matrix
+from wdrlr.metric import ground_metric
+from wdrlr.problem import Problem
+
+
+def random_problem(
+    seed=0,
+    *,
+    N=12,
+    n=1,
+    n_levels=(2, 3, 2),
+    radius=0.05,
+    label_cost=1.0,
+    p=1.0,
+    norm="l1",
+    metric_scale=None,
+    gamma=0.0,
+    penalize_intercept=False,
+    coef_bound=np.inf,
+    fit_intercept=True,
+    coding="onehot",
+    weighted=False,
+):
+    rng = np.random.default_rng(seed)
+    m = len(n_levels)
+    matrix = level_matrix(n_levels, coding)
+    penalty = np.full(1 + n + matrix.shape[1], gamma)
+    penalty[0] *= penalize_intercept
+    w = rng.random(N) + 0.1 if weighted else np.ones(N)
+    y = np.where(rng.random(N) < 0.5, -1.0, 1.0)
+    y[:2] = -1.0, 1.0
+    return Problem(
+        x=rng.normal(size=(N, n)),
+        z=np.column_stack([rng.integers(0, levels, N) for levels in n_levels]) if m else np.zeros((N, 0), dtype=int),
+        y=y,
+        w=w / w.sum(),
+        n_levels=tuple(n_levels),
+        level_matrix=matrix,
+        metric=ground_metric(label_cost, n, m, p=p, norm=norm, metric_scale=metric_scale),
+        radius=radius,
+        penalty=penalty,
+        coef_bound=coef_bound,
+        fit_intercept=fit_intercept,
+    )
+
+
+def random_coefficients(problem, seed=0, size=1.0):
+    b = np.random.default_rng(1000 + seed).normal(size=problem.n_coefficients) * size
+    b[0] *= problem.fit_intercept
+    return b
+
+
+def enumerated_points(problem):
+    """All (z, label factor) with f's rows written out: z as one tuple of levels, factor +1 (own label) or -1."""
+    return [(z, flip) for z in product(*map(range, problem.n_levels)) for flip in (1.0, -1.0)]
+
+
+def f_by_hand(problem, b, i, z):
+    """f(x_i, z) by summing what each part adds."""
+    total = b[0] + sum(b[1 + j] * problem.x[i, j] for j in range(problem.n_numeric))
+    slopes = b[1 + problem.n_numeric :]
+    row = 0
+    for j, level in enumerate(z):
+        total += problem.level_matrix[row + level] @ slopes
+        row += problem.n_levels[j]
+    return total
+
+
+def cost_by_hand(problem, i, z, flip):
+    """Definition 2, one term after the other."""
+    metric = problem.metric
+    changes = sum(int(a != b) for a, b in zip(z, problem.z[i], strict=True))
+    cost = changes ** (1 / metric.p) if changes else 0.0
+    if flip < 0:
+        cost += metric.label_cost
+    return cost / metric.scale
+
+
+def worst_case_by_hand(problem, b):
+    """sup E_Q[L] as nature's linear program over all points, numbers moved off along a ray (Theorem 1's proof)."""
+    N = problem.n_samples
+    loss, cost, owner = [], [], []
+    for i in range(N):
+        for z, flip in enumerated_points(problem):
+            c = cost_by_hand(problem, i, z, flip)
+            if np.isinf(c):
+                continue
+            loss.append(np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, z)))
+            cost.append(c)
+            owner.append(i)
+    # One more variable: what is spent on moving numbers, which pays ||b_N||_* scale a unit in the limit.
+    gain = problem.metric.dual_norm(problem.numeric(b))
+    marginals = np.zeros((N, len(loss) + 1))
+    marginals[owner, np.arange(len(loss))] = 1.0
+    found = linprog(
+        -np.array([*loss, gain]),
+        A_ub=[[*cost, 1.0]],
+        b_ub=[problem.radius],
+        A_eq=marginals,
+        b_eq=problem.w,
+        bounds=(0, None),
+        method="highs",
+    )
+    assert found.status == 0
+    return -found.fun

@@ -1,0 +1,103 @@
+"""The 19 data sets of the paper. `python -m wdrlr.data_prep` compares their sizes with the paper's."""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+import pandas as pd
+
+from wdrlr.data_prep import RECIPES
+from wdrlr.data_prep.recipe import ChecksumError, Dataset, prepare
+from wdrlr.data_prep.sources import DataUnavailableError, UnsafeArchiveError, raw_table, user_folder
+from wdrlr.paper import published_counts
+
+__all__ = [
+    "DATASETS",
+    "ChecksumError",
+    "DataUnavailableError",
+    "Dataset",
+    "UnsafeArchiveError",
+    "dataset_counts",
+    "load_dataset",
+]
+
+DATASETS: tuple[str, ...] = tuple(RECIPES)
+"""Names, in the order of the paper's Table 1 and then of its Table 2."""
+
+
+def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return a data set of the paper: features, label and the record of how they were made.
+
+    Parameters
+    ----------
+    name : one of `DATASETS`.
+    data_dir : folder with UCI's raw files, one subfolder a data set (`car/car.data`, ...); by default the
+        environment variable `WDRLR_DATA`. A set that it lacks comes from the shipped files, the user's cache
+        or the UCI archive, in this order.
+
+    Returns
+    -------
+    Dataset with `X` (DataFrame of categorical columns with declared levels and of float columns, nan where
+        missing), `y` (array of +1, the majority class, and -1), the counts `N`, `n`, `k`, `m`,
+        `positive_class`, `negative_classes` and `record`.
+
+    Raises
+    ------
+    ValueError
+        If there is no data set of that name.
+    DataUnavailableError (an OSError)
+        If the folder set is none, or a file is missing or unreadable: the message says what to put where.
+    ChecksumError (a ValueError)
+        If a file is not UCI's.
+    UnsafeArchiveError (a ValueError)
+        If UCI's zip has a member with a path outside its folder.
+
+    Examples
+    --------
+    >>> data = load_dataset("balance-scale")
+    >>> data.N, data.n, data.k, data.m
+    (625, 0, 16, 4)
+    >>> data.positive_class, int((data.y == 1).sum())
+    ('R', 288)
+    """
+    if name not in RECIPES:
+        close = difflib.get_close_matches(str(name), DATASETS, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"unknown data set {name!r}{hint}: the data sets are {', '.join(DATASETS)}")
+    table, origin = raw_table(RECIPES[name], data_dir)
+    return prepare(RECIPES[name], table, origin)
+
+
+def dataset_counts(data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+    """Compare N, n, k and m of each data set with the paper's.
+
+    Returns
+    -------
+    DataFrame indexed by data set, with the columns N, N_paper, n, n_paper, k, k_paper, m, m_paper, and reason: why
+        they differ, empty where they agree. A set whose files can't be had has no counts, its reason says so.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the folder set is none.
+    ChecksumError, UnsafeArchiveError
+        As `load_dataset`.
+    """
+    user_folder(data_dir)
+    paper = published_counts()
+    rows = {}
+    for name in DATASETS:
+        row = {f"{count}_paper": paper.loc[name, count] for count in paper.columns}
+        try:
+            data = load_dataset(name, data_dir)
+        except DataUnavailableError as error:
+            row["reason"] = "not counted: " + str(error).splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
+        else:
+            row |= {"N": data.N, "n": data.n, "k": data.k, "m": data.m}
+            agrees = all(row[count] == row[f"{count}_paper"] for count in paper.columns)
+            row["reason"] = "" if agrees else RECIPES[name].difference or "not explained"
+        rows[name] = row
+    columns = [column for count in paper.columns for column in (count, f"{count}_paper")]
+    table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=[*columns, "reason"])
+    return table.astype(dict.fromkeys(columns, "Int64")).rename_axis("dataset")
