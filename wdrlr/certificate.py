@@ -128,8 +128,9 @@ def _dual_value(
     upper: float,
 ) -> float:
     """The value of the dual point that ``lower_bound`` makes of the given masses; the first N cuts are the data's."""
-    numbers_bind = problem.numeric(b).any() and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
-    mass = _masses(problem, cuts, costs, mass, exactly=lam > 1e-5 and not numbers_bind)
+    radius_binds = lam > 1e-5
+    numbers_bind = radius_binds and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
+    mass = _masses(problem, cuts, costs, mass, exactly=radius_binds and not numbers_bind)
     left = problem.radius - mass @ costs
 
     slope = expit(rows @ b)

@@ -320,8 +320,6 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         x = self.encoding_.numbers(table)
         z = self.encoding_.codes(table, "error")
         w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        if not w.sum() > 0:
-            raise ValueError("all sample weights are 0.")
         kept = w > 0
         if np.unique(labels[kept]).size < 2 and sample_weight is not None and not hasattr(self, "solution_"):
             raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
