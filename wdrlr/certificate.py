@@ -165,7 +165,7 @@ def _largest(value: np.ndarray, sample: np.ndarray, n_samples: int) -> np.ndarra
 
 
 def _masses(problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, exactly: bool) -> np.ndarray:
-    """The masses of the N data cuts and further ones, changed so that they sum to w_i a sample and cost at most the radius.
+    """The masses of N data cuts and further cuts, changed to sum to w_i a sample and to cost at most the radius.
 
     If ``exactly``, the radius is spent in full where that is a small change.
     """

@@ -95,7 +95,7 @@ def solve_column_constraint(
     Raises
     ------
     ConicSolverError
-        If the first program cannot be solved. If a later one cannot, the best solution so far is returned; its gap tells.
+        If the first program cannot be solved. If a later one cannot, the last solution is returned; its gap tells.
     """
     cuts = initial_cuts(problem)
     known = set(cuts.keys())

@@ -71,7 +71,8 @@ class FeatureEncoding:
                 unknown = pd.unique(np.asarray(values)[z[:, column] < 0])[:5]
                 raise ValueError(
                     f"column {self.names[j]!r} has levels that were not there in fit: "
-                    f'{", ".join(map(repr, unknown))}; declare them in a pandas categorical, or use handle_unknown="ignore".'
+                    f"{', '.join(map(repr, unknown))}; "
+                    'declare them in a pandas categorical, or use handle_unknown="ignore".'
                 )
         return z
 
@@ -163,11 +164,11 @@ def _refuse_missing(values: pd.Series, name: str) -> None:
 
 
 def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
-    """The matrix that turns the slopes b_C into the scores of all levels; shape (sum(n_levels), k), k = sum(n_levels - 1).
+    """The matrix that turns the slopes b_C into the scores of all levels; shape (sum(n_levels), k).
 
     "onehot" is the paper's coding: 0/1 dummies for all levels but the first of each feature, whose score is 0. "pm1"
-    is that of its public code: a -1/+1 dummy for every level, the slope of the last one fixed to 0, so that the score of
-    level v is 2 b_v - sum_u b_u (with b = 0 for the last level).
+    is that of its public code: a -1/+1 dummy for every level, the slope of the last one fixed to 0, so that the score
+    of level v is 2 b_v - sum_u b_u (with b = 0 for the last level).
     """
     k = sum(n_levels) - len(n_levels)
     matrix = np.zeros((sum(n_levels), k))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from wdrlr.solution import Solution, closed_form, is_separable
 
 
 class SeparableDataWarning(ConvergenceWarning):
-    """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit at infinity."""
+    """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
 
 
 class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -125,7 +125,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     ['size', 'colour_red']
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "radius": [Interval(Real, 0, None, closed="left")],
         "label_cost": [
             Interval(Real, 0, None, closed="neither"),

@@ -108,7 +108,7 @@ def best_constant(problem: Problem) -> np.ndarray:
 
 
 def closed_form(problem: Problem) -> Solution | None:
-    """b = 0 with the objective log 2, if the radius lets the adversary flip every label with probability 1/2; else None.
+    """b = 0, the objective log 2, if the radius is enough to flip every label with probability 1/2; else None.
 
     That costs kappa / 2 (over the metric's scale), makes labels independent of the features, and so no model beats a
     coin. It is an optimal dual point with slopes 1/2, so the gap is 0 but for rounding.
