@@ -1,5 +1,6 @@
 """Wasserstein logistic regression with mixed features (Selvi, Belbasi, Haugh and Wiesemann, NeurIPS 2022)."""
 
+from wdrlr.datasets import DATASETS, load_dataset
 from wdrlr.estimator import SeparableDataWarning, WassersteinLogisticRegression
 
-__all__ = ["SeparableDataWarning", "WassersteinLogisticRegression"]
+__all__ = ["DATASETS", "SeparableDataWarning", "WassersteinLogisticRegression", "load_dataset"]

@@ -1,0 +1,39 @@
+# Every target sets up what it needs: a virtual environment in .venv, and the project in it.
+PYTHON ?= python3
+DATASET ?= tic-tac-toe
+SPLITS ?= 2
+OUTPUT ?= out.ipynb
+BIN := .venv/bin
+# One thread a process: the work is spread over processes, and more threads than cores slow it down.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+.PHONY: table1 test lint format datasets clean
+
+table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
+	$(BIN)/papermill notebooks/table1.ipynb $(OUTPUT) -p dataset $(DATASET) -p n_splits $(SPLITS)
+	@echo "The executed notebook is $(OUTPUT); tables are in figures/, results in figures/results/."
+
+test: .venv/installed lint  ## All tests; WDRLR_DATA adds those of the data sets that are not shipped
+	$(BIN)/python -m pytest --numprocesses auto
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: .venv/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+datasets: .venv/installed  ## The sizes of the data sets beside the paper's
+	$(BIN)/python -m wdrlr.data_prep
+
+clean:
+	rm -rf .venv build dist *.egg-info
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@

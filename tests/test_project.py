@@ -1,0 +1,60 @@
+"""The project's own files agree with each other."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_conda_environment_has_the_bounds_of_pyproject():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    assert pip[-1] == "--editable ."
+    wanted = [*PYPROJECT["dependencies"], *PYPROJECT["optional-dependencies"]["notebooks"]]
+    wanted += [*PYPROJECT["optional-dependencies"]["mosek"], f"python{PYPROJECT['requires-python']}"]
+    assert sorted([*conda, *pip[:-1]]) == sorted([*wanted, "pip"])
+
+
+def test_the_conda_environment_has_all_that_the_user_chose():
+    text = (ROOT / "environment.yml").read_text()
+    for package in "jupyter papermill numpy pandas cvxpy mosek seaborn scipy ucimlrepo".split():
+        assert re.search(rf"- {package}>=", text), package
+
+
+def test_bounds_stand_in_one_place():
+    """Every dependency is bounded below and above, and versions agree where they stand twice."""
+    extras = PYPROJECT["optional-dependencies"]
+    for requirement in PYPROJECT["dependencies"] + extras["notebooks"] + extras["mosek"]:
+        assert re.fullmatch(r"[a-z0-9-]+>=[\d.]+,<[\d.]+", requirement), requirement
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == PYPROJECT["version"]
+    assert citation["license"] == PYPROJECT["license"] == "MIT"
+
+
+def test_the_readme_has_two_commands_that_exist():
+    readme = (ROOT / "README.md").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    for target in ("table1", "test"):
+        assert f"make {target}" in readme
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", ["table1", "test"])
+def test_make_knows_its_targets(target):
+    done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_the_package_is_quiet_and_leaves_notebook_tools_alone():
+    code = "import sys, wdrlr; print([m for m in ('seaborn', 'papermill', 'mosek') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.strip() == "[]"
