@@ -38,7 +38,7 @@ def fake_mosek(monkeypatch, licensed):
             Env.checked_out += 1
             assert feature == "PTON"
             if not licensed:
-                raise Error("(1008) License cannot be located.\nMore.")
+                raise Error("(1008) \nLicense cannot be located.")
 
     module = SimpleNamespace(Env=Env, Error=Error, feature=SimpleNamespace(pton="PTON"))
     monkeypatch.setitem(sys.modules, "mosek", module)

@@ -43,7 +43,7 @@ def mosek_licence() -> str | None:
         with mosek.Env() as env:
             env.checkoutlicense(mosek.feature.pton)
     except mosek.Error as error:
-        return f"no licence: {error}".splitlines()[0]
+        return f"no licence: {' '.join(str(error).split())}"
     return None
 
 
