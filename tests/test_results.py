@@ -1,0 +1,202 @@
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from wdrlr import results
+from wdrlr.paths import figures_folder, project_root, replace_file, results_folder
+from wdrlr.results import COLUMNS, load_rows, results_file, save_rows, to_frame, versions
+
+
+def make_row(**changes):
+    row = {name: {str: "text", int: 1, float: 0.1 + 0.2, bool: False}[kind] for name, kind in COLUMNS.items()}
+    row |= {"dataset": "toy", "protocol": "code", "method": "LR", "seed": 0, "tol": 1e-6, "split": 0}
+    return row | {"versions": versions()} | changes
+
+
+def key(row):
+    return tuple(row[name] for name in results.KEY)
+
+
+FILE = "toy_code_LR_seed0.csv"
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    row = make_row(test_error=1 / 3, warning='commas, "quotes"', constant=True, gap=1e-300)
+    save_rows(tmp_path, [row])
+    assert load_rows(tmp_path, [key(row)]) == {key(row): row}
+    assert list(to_frame([row]).columns) == list(COLUMNS)
+
+
+def test_nan_comes_back_as_nan(tmp_path):
+    row = make_row(cv_error=float("nan"))
+    save_rows(tmp_path, [row])
+    assert load_rows(tmp_path, [key(row)])[key(row)]["cv_error"] != row["cv_error"]
+
+
+def test_only_the_cells_asked_for_are_loaded_in_their_order(tmp_path):
+    rows = [make_row(split=s, tol=tol) for s in range(3) for tol in (1e-6, 1e-4)]
+    save_rows(tmp_path, rows)
+    wanted = [key(make_row(split=s)) for s in (2, 7, 0)]
+    assert list(load_rows(tmp_path, wanted)) == [wanted[0], wanted[2]]
+
+
+@pytest.mark.parametrize("name, value", [("protocol", "paper"), ("seed", 1), ("tol", 1e-3), ("method", "DRO")])
+def test_rows_of_another_run_are_not_mixed_in(tmp_path, name, value):
+    save_rows(tmp_path, [make_row(), make_row(**{name: value}, test_error=0.9)])
+    (row,) = load_rows(tmp_path, [key(make_row())]).values()
+    assert row["test_error"] == make_row()["test_error"]
+
+
+def test_rows_of_other_versions_are_announced(tmp_path):
+    save_rows(tmp_path, [make_row(versions="wdrlr=0.0.1"), make_row(split=1)])
+    with pytest.warns(UserWarning, match=r"1 of the 2 stored rows .* wdrlr=0.0.1"):
+        load_rows(tmp_path, [key(make_row(split=s)) for s in range(2)])
+
+
+def test_a_row_with_the_same_key_is_replaced(tmp_path):
+    save_rows(tmp_path, [make_row(), make_row(split=1)])
+    save_rows(tmp_path, [make_row(test_error=0.5)])
+    rows = load_rows(tmp_path, [key(make_row(split=s)) for s in range(2)])
+    assert [row["test_error"] for row in rows.values()] == [0.5, make_row()["test_error"]]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [({"split": 0.0}, "column split .* expected int"), ({"constant": 1}, "constant"), ({"x": 1}, "columns")],
+)
+def test_a_wrong_row_is_refused_and_nothing_is_written(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        save_rows(tmp_path, [make_row(), make_row(split=1) | changes])
+    assert not list(tmp_path.glob("*.csv*"))
+
+
+def with_field(name, value):
+    return lambda text: _edit(text, name, value)
+
+
+def _edit(text, name, value):
+    header, *lines = text.splitlines()
+    fields = lines[0].split(",")
+    fields[list(COLUMNS).index(name)] = value
+    return "\n".join([header, ",".join(fields), *lines[1:], ""])
+
+
+DAMAGES = {
+    "cut off in a number": (lambda text: text[:-20], "last line is cut off"),
+    "cut off after a line feed": (lambda text: "\n".join(text.splitlines()[:-1]) + "\n1,2\n", "2 fields"),
+    "empty": (lambda text: "", "cut off"),
+    "another header": (lambda text: text.replace("gamma", "penalty"), "its columns are"),
+    "text for a number": (with_field("objective", "low"), "column objective: 'low' is no float"),
+    "text for a truth value": (with_field("constant", "maybe"), "column constant"),
+    "an impossible error": (with_field("test_error", "7.5"), "no share"),
+    "another data set": (with_field("dataset", "spect"), "a row of dataset spect"),
+    "a split twice": (with_field("split", "1"), "split 1 is in it more than once"),
+    "no text": (lambda text: text[:50] + "\udc80" + text[50:], "codec can't decode"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_named_and_set_aside(tmp_path, damage):
+    spoil, reason = DAMAGES[damage]
+    rows = [make_row(split=s, warning="") for s in range(2)] + [make_row(seed=5)]
+    save_rows(tmp_path, rows)
+    path = tmp_path / FILE
+    for n in (1, 2):  # a second damaged file does not overwrite the first
+        path.write_bytes(spoil(path.read_text()).encode("utf-8", "surrogateescape"))
+        damaged = path.read_bytes()
+        with pytest.warns(UserWarning, match=f"(?s){FILE}: .*{reason}.*damaged-{n}"):
+            found = load_rows(tmp_path, [key(row) for row in rows])
+        assert list(found) == [key(rows[2])]
+        assert (tmp_path / f"{FILE}.damaged-{n}").read_bytes() == damaged
+        save_rows(tmp_path, rows)
+        assert len(load_rows(tmp_path, [key(row) for row in rows])) == 3
+
+
+def test_saving_does_not_drop_a_damaged_file(tmp_path):
+    (tmp_path / FILE).write_text("rubbish\n")
+    with pytest.warns(UserWarning, match="damaged"):
+        save_rows(tmp_path, [make_row()])
+    assert (tmp_path / f"{FILE}.damaged-1").read_text() == "rubbish\n"
+
+
+def _save_some(folder, first):
+    for split in range(first, first + 20):
+        save_rows(folder, [make_row(split=split)])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs fork")
+def test_processes_share_a_file_without_losing_rows(tmp_path):
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_save_some, args=(tmp_path, 20 * i)) for i in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert len(load_rows(tmp_path, [key(make_row(split=s)) for s in range(60)])) == 60
+
+
+HOLD_AND_WAIT = """
+import sys, time, pathlib
+from wdrlr import paths, results
+sys.path.insert(0, {tests!r})
+from test_results import make_row
+def stuck(path, text):
+    path.with_name(path.name + ".tmp").write_text(text[:100])
+    print("writing", flush=True)
+    time.sleep(60)
+results.replace_file = stuck
+results.save_rows(pathlib.Path(sys.argv[1]), [make_row(split=9)])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_writer_killed_while_writing_leaves_the_old_file_and_no_lock(tmp_path):
+    save_rows(tmp_path, [make_row()])
+    code = HOLD_AND_WAIT.format(tests=os.path.dirname(__file__))
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "writing\n"
+        writer.send_signal(signal.SIGKILL)
+    assert list(load_rows(tmp_path, [key(make_row(split=s)) for s in (0, 9)])) == [key(make_row())]
+    start = time.monotonic()
+    save_rows(tmp_path, [make_row(split=1)])
+    assert time.monotonic() - start < 5
+    assert sorted(path.name for path in tmp_path.glob("*.csv*")) == [FILE]
+
+
+def test_a_held_lock_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "_LOCK_SECONDS", 0.1)
+    with results._locked(tmp_path), pytest.raises(TimeoutError, match="another run"):
+        save_rows(tmp_path, [make_row()])
+
+
+def test_replace_file_keeps_the_old_file_if_the_text_cannot_be_written(tmp_path):
+    path = tmp_path / "table.csv"
+    replace_file(path, "old\n")
+    with pytest.raises(UnicodeEncodeError):
+        replace_file(path, "new\udc80\n")
+    assert path.read_text() == "old\n"
+
+
+def test_folders_are_the_project_s_or_those_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert results_folder().relative_to(project_root()).as_posix() == "figures/results"
+    assert figures_folder() == results_folder().parent
+    assert figures_folder("a/b") == tmp_path / "a" / "b"
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_file_in_place_of_a_folder_is_named(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=f"results_dir: .*{name} is, or lies under, a file"):
+        results_folder(str(tmp_path / name))
+
+
+def test_one_file_per_data_set_protocol_method_and_seed(tmp_path):
+    assert results_file(tmp_path, "toy", "code", "LR", 0).name == FILE

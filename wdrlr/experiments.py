@@ -1,0 +1,348 @@
+"""The experiments of Tables 1 and 2: splits, cross-validation and the cells they are made of.
+
+A cell is one method on one random split of one data set. It depends on nothing but its own description, so
+cells can be computed in any order, by any number of workers, or one alone, always with the same numbers (the
+seconds excepted).
+"""
+
+import threading
+import time
+import traceback
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, parallel_config
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from wdrlr import WassersteinLogisticRegression
+from wdrlr.conic import choose_conic_solver
+from wdrlr.datasets import load_dataset
+from wdrlr.methods import METHODS, Method
+from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
+from wdrlr.results import Row, load_rows, save_rows, to_frame, versions
+
+BACKENDS = ("loky", "threading", "sequential")
+
+
+class Cell(NamedTuple):
+    """One method on one split of one data set."""
+
+    dataset: str
+    protocol: Protocol
+    method: Method
+    split: int
+    seed: int
+    tol: float
+
+    @property
+    def key(self) -> tuple:
+        """What the results store knows the cell by, in the order of `wdrlr.results.KEY`."""
+        return (self.dataset, self.protocol.name, self.method.name, self.seed, self.tol, self.split)
+
+
+def plan_cells(
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    *,
+    n_splits: int,
+    first_split: int = 0,
+    seed: int = 0,
+    protocol: str = "code",
+    tol: float = 1e-6,
+) -> list[Cell]:
+    """The cells of a table: every method on the splits first_split, ..., first_split + n_splits - 1.
+
+    The methods of one split follow each other, so that an unfinished run can compare methods on equal splits.
+
+    Raises
+    ------
+    ValueError
+        If a method or the protocol is unknown, a method is named twice, or a number is out of range.
+    """
+    if not methods:
+        raise ValueError(f"methods is empty; choose from {', '.join(METHODS)}")
+    for i, name in enumerate(methods):
+        if name not in METHODS:
+            raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")
+        if name in methods[:i]:
+            raise ValueError(f"method {name!r} is named twice")
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
+    for name, value, least in (("n_splits", n_splits, 1), ("first_split", first_split, 0), ("seed", seed, 0)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    if not 0 < tol < np.inf:
+        raise ValueError(f"tol must be a positive number, got {tol}")
+    return [
+        Cell(dataset, PROTOCOLS[protocol], METHODS[method], split, seed, float(tol))
+        for dataset in datasets
+        for split in range(first_split, first_split + n_splits)
+        for method in methods
+    ]
+
+
+def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, backend: str = "loky") -> pd.DataFrame:
+    """Compute the cells that `results_dir` does not hold yet, and return the rows of all of them.
+
+    Each finished cell is saved at once. A cell that fails does not stop the others: a warning at the end
+    names it and its row is missing from what is returned; calling again tries it again.
+
+    Parameters
+    ----------
+    cells
+        What is wanted, see `plan_cells`.
+    results_dir
+        An existing folder.
+    n_jobs
+        Workers; -1 for one per core. Each uses one thread.
+    backend
+        joblib's: "loky" (processes), "threading" or "sequential".
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs` or `backend` is invalid, or a data set is unknown or unreadable.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}; choose from {', '.join(BACKENDS)}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use 1 for one worker or -1 for one per core")
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        load_dataset(dataset)  # raises before any work if it cannot be read
+
+    keys = [cell.key for cell in cells]
+    rows = load_rows(results_dir, keys)
+    missing = [cell for cell in cells if cell.key not in rows]
+    failures = []
+    # loky's processes need to be told the number of threads; the other backends' threads live in this
+    # process, where the limit must outlast the single cell, since cells that overlap undo each other's.
+    threads = {"inner_max_num_threads": 1} if backend == "loky" else {}
+    with (
+        threadpool_limits(1),
+        parallel_config(backend=backend, n_jobs=n_jobs, **threads),
+        tqdm(total=len(cells), initial=len(rows), unit="cell") as progress,
+    ):
+        # Batches of one: a cell is saved when it is done, not when its batch is.
+        outcomes = Parallel(return_as="generator_unordered", batch_size=1)(delayed(_attempt)(cell) for cell in missing)
+        for cell, row, error in outcomes:
+            if row is None:
+                failures.append((cell, error))
+            else:
+                save_rows(results_dir, [row])
+                rows[cell.key] = row
+                progress.update()
+    if failures:
+        names = "; ".join(f"{c.dataset}, {c.method.name}, split {c.split}" for c, _ in failures)
+        warnings.warn(
+            f"{len(failures)} of {len(missing)} cells failed: {names}. The others are saved; run again to "
+            f"redo these. The first failed with:\n{failures[0][1]}",
+            stacklevel=2,
+        )
+    return to_frame(rows[key] for key in keys if key in rows)
+
+
+def _attempt(cell: Cell) -> tuple[Cell, Row | None, str]:
+    try:
+        return cell, run_cell(*cell), ""
+    except Exception:
+        return cell, None, traceback.format_exc()
+
+
+def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed: int, tol: float) -> Row:
+    """Choose by cross-validation, fit on the training part, and count the errors on the test part.
+
+    `seconds` is the wall clock of that last fit alone, from cold, encoding of the features included;
+    `cv_seconds` that of the whole cross-validation. Convergence warnings of the fits are counted in the row, not
+    shown.
+    """
+    data = _load(dataset)
+    y = np.asarray(data.y)
+    train, test = split_rows(len(y), dataset, seed, split)
+    X = prepare_numbers(data.X, train)
+    X_train, y_train = X.iloc[train], y[train]
+    with threadpool_limits(1), _collected_warnings() as caught:
+        _warm_up(protocol, method)
+        caught.clear()
+        start = time.perf_counter()
+        radius, gamma, cv_error, gaps = _choose(X_train, y_train, protocol, method, tol)
+        cv_seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        final = method.estimator(radius, gamma, protocol, tol).fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+    gaps.append(final.gap_)
+    return {
+        "dataset": dataset,
+        "protocol": protocol.name,
+        "method": method.name,
+        "split": split,
+        "seed": seed,
+        "tol": tol,
+        "n_train": len(train),
+        "n_test": len(test),
+        "radius": radius,
+        "gamma": gamma,
+        "cv_error": cv_error,
+        "test_error": _error(final, y_train, X.iloc[test], y[test]),
+        "constant": _is_zero(final),
+        "objective": float(final.objective_),
+        "gap": float(final.gap_),
+        "n_iter": int(np.max(final.n_iter_)),
+        "n_cuts": int(final.n_cuts_),
+        "solver": f"{final.solver}/{choose_conic_solver(final.conic_solver)}",
+        "n_fits": len(gaps),
+        "n_uncertified": sum(not gap <= tol for gap in gaps),  # a nan is not certified either
+        "n_warnings": len(caught),
+        "warning": _examples(caught),
+        "seconds": seconds,
+        "cv_seconds": cv_seconds,
+        "versions": versions(),
+    }
+
+
+_load = lru_cache(maxsize=2)(load_dataset)
+
+
+def split_rows(n_rows: int, dataset: str, seed: int, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the training part and of the test part, both in random order.
+
+    The rows are permuted once per data set (from `seed` and the name), and again for every split (from
+    `seed`, the name and `split`); the first floor(0.2 N) are the test part. All methods and protocols see the
+    same splits.
+    """
+    shuffled = _generator(dataset, seed, 0).permutation(n_rows)
+    order = shuffled[_generator(dataset, seed, 1, split).permutation(n_rows)]
+    n_test = int(TEST_SHARE * n_rows)
+    return order[n_test:], order[:n_test]
+
+
+def _generator(dataset: str, seed: int, *stream: int) -> np.random.Generator:
+    # crc32, since Python's hash of a string differs from process to process.
+    entropy = [seed, zlib.crc32(dataset.encode())]
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=stream))
+
+
+def prepare_numbers(X: pd.DataFrame, train: np.ndarray) -> pd.DataFrame:
+    """Fill and scale the numeric columns with what the training part says; categorical ones stay as they are.
+
+    A missing number becomes the median of the training part. Then the training part's range is mapped to [0,
+    1]; a test row can lie outside. A column without two different values in the training part becomes 0.
+    Medians and ranges are those of the split's whole training part in the folds of its cross-validation too.
+    """
+    X = X.copy()
+    for name in X.select_dtypes("number"):
+        column = X[name].fillna(X[name].iloc[train].median())
+        low, high = column.iloc[train].min(), column.iloc[train].max()
+        X[name] = (column - low) / (high - low) if high > low else 0.0
+    return X
+
+
+def _choose(
+    X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float
+) -> tuple[float, float, float, list[float]]:
+    """The chosen radius and gamma, their mean error over the folds, and the gaps of all fits made."""
+    if len(method.grid) == 1:
+        return *method.grid[0], np.nan, []
+    errors, gaps = [], []
+    for held_out in np.array_split(np.arange(len(y)), N_FOLDS):
+        rest = np.delete(np.arange(len(y)), held_out)
+        errors.append([])
+        for radius, gamma in method.grid:
+            fitted = method.estimator(radius, gamma, protocol, tol).fit(X.iloc[rest], y[rest])
+            errors[-1].append(_error(fitted, y[rest], X.iloc[held_out], y[held_out]))
+            gaps.append(fitted.gap_)
+    mean_errors = np.mean(errors, axis=0)
+    radius, gamma = choose_point(method.grid, mean_errors, protocol.ties)
+    return radius, gamma, float(mean_errors.min()), gaps
+
+
+def choose_point(grid: Sequence[tuple[float, float]], errors: np.ndarray, ties: str) -> tuple[float, float]:
+    """The pair (radius, gamma) with the smallest error, shape (len(grid),).
+
+    Of several, with `ties` = "largest" the one with the largest penalty gamma, and among those the largest
+    radius; with "smallest" the opposite.
+    """
+    # Equal sums of fractions can differ in the last bit; different ones differ by far more than this.
+    tied = [point for point, error in zip(grid, errors, strict=True) if error <= np.min(errors) + 1e-12]
+    pick = max if ties == "largest" else min
+    return pick(tied, key=lambda point: (point[1], point[0]))
+
+
+def _error(fitted: WassersteinLogisticRegression, y_fitted: np.ndarray, X: pd.DataFrame, y: np.ndarray) -> float:
+    """Share of the rows that `fitted` misclassifies.
+
+    Where all coefficients are exactly 0 the model says nothing about a row, and the majority class of the
+    labels it was fitted on is predicted (+1 if both are equally frequent).
+    """
+    if _is_zero(fitted):
+        predicted = 1 if np.sum(y_fitted) >= 0 else -1
+    else:
+        predicted = fitted.predict(X)
+    return float(np.mean(predicted != y))
+
+
+def _is_zero(fitted: WassersteinLogisticRegression) -> bool:
+    return not (np.any(fitted.coef_) or np.any(fitted.intercept_))
+
+
+@cache
+def _warm_up(protocol: Protocol, method: Method) -> None:
+    """Pay for imports and compilation, once per process, before a clock runs."""
+    X = pd.DataFrame({"z": pd.Categorical(["a", "a", "b", "b", "b"])})
+    radius, gamma = method.grid[len(method.grid) // 2]
+    method.estimator(radius, gamma, protocol, 1e-3).fit(X, np.array([1, -1, 1, -1, -1]))
+
+
+def _examples(caught: Sequence[Warning]) -> str:
+    """The first line of the first warning of each category."""
+    first = {type(message).__name__: str(message).partition("\n")[0] for message in reversed(caught)}
+    return " | ".join(f"{category}: {first[category]}" for category in sorted(first))
+
+
+_collecting = threading.local()
+_collectors = 0
+_collectors_lock = threading.Lock()
+_previous_warnings = warnings.catch_warnings()
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[list[Warning]]:
+    """The convergence warnings (separable data included) of this thread; other warnings go their usual way.
+
+    `warnings.catch_warnings` changes the whole process: threads that enter and leave in turn would take each
+    other's warnings and restore each other's filters. So the first thread in installs one hook for all.
+    """
+    global _collectors, _previous_warnings
+    with _collectors_lock:
+        _collectors += 1
+        if _collectors == 1:
+            _previous_warnings = warnings.catch_warnings()
+            _previous_warnings.__enter__()
+            warnings.simplefilter("always", ConvergenceWarning)
+            show = warnings.showwarning
+
+            def collect(message, category, filename, lineno, file=None, line=None):
+                caught = getattr(_collecting, "caught", None)
+                if caught is not None and issubclass(category, ConvergenceWarning):
+                    caught.append(message)
+                else:
+                    show(message, category, filename, lineno, file, line)
+
+            warnings.showwarning = collect
+    _collecting.caught = caught = []
+    try:
+        yield caught
+    finally:
+        _collecting.caught = None
+        with _collectors_lock:
+            _collectors -= 1
+            if _collectors == 0:
+                _previous_warnings.__exit__(None, None, None)

@@ -1,0 +1,217 @@
+"""The store of result rows: one csv file per data set, protocol, method and seed; one row per cell.
+
+Files are only ever replaced whole, so a run killed at any moment leaves every finished cell and nothing half
+done. A lock around read, merge and replace lets several runs share a folder.
+"""
+
+import csv
+import io
+import math
+import sqlite3
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+
+import pandas as pd
+
+from wdrlr.paths import replace_file
+
+COLUMNS = {
+    "dataset": str,
+    "protocol": str,
+    "method": str,
+    "split": int,
+    "seed": int,
+    "tol": float,  # certified gap asked for
+    "n_train": int,  # rows in the training part
+    "n_test": int,  # rows in the test part
+    "radius": float,  # chosen Wasserstein radius, in units of the protocol's ground metric
+    "gamma": float,  # chosen Lasso penalty
+    "cv_error": float,  # mean error over the folds at the chosen point; nan without cross-validation
+    "test_error": float,  # share of the test part that is misclassified
+    "constant": bool,  # the chosen fit is exactly 0 and predicts the majority class
+    "objective": float,  # objective of the final fit: an upper bound on the optimal value
+    "gap": float,  # objective minus a lower bound on the optimal value
+    "n_iter": int,  # iterations of the final fit
+    "n_cuts": int,  # constraints in hand at the end of the final fit
+    "solver": str,  # the solver asked for, and the conic solver at hand
+    "n_fits": int,  # fits in the cell, cross-validation included
+    "n_uncertified": int,  # those of them whose gap is above tol
+    "n_warnings": int,  # convergence warnings raised by these fits, separable data included
+    "warning": str,  # the first line of the first of each category
+    "seconds": float,  # wall clock of the final fit, from cold
+    "cv_seconds": float,  # wall clock of the cross-validation
+    "versions": str,
+}
+"""Columns of a result row, with their types. Errors are shares in [0, 1]."""
+
+KEY = ("dataset", "protocol", "method", "seed", "tol", "split")
+"""What tells one cell from another."""
+
+_FILE_KEY = ("dataset", "protocol", "method", "seed")
+_LOCK_SECONDS = 60
+_BOOLEANS = {"True": True, "False": False}
+
+Row = dict[str, object]
+
+
+@cache
+def versions() -> str:
+    """The versions that a number can depend on, as "name=version" separated by blanks."""
+    packages = ("wdrlr", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel")
+    return " ".join([f"python={python_version()}", *(f"{name}={version(name)}" for name in packages)])
+
+
+def results_file(folder: Path, dataset: str, protocol: str, method: str, seed: int) -> Path:
+    """The file that holds the rows of one data set, protocol, method and seed (all splits and tolerances)."""
+    return folder / f"{dataset}_{protocol}_{method}_seed{seed}.csv"
+
+
+def save_rows(folder: Path, rows: Iterable[Row]) -> None:
+    """Put `rows` into the store; a row with the same key is replaced.
+
+    Raises
+    ------
+    ValueError
+        If a row's columns or types are not those of `COLUMNS`; nothing is written then.
+    TimeoutError
+        If another process holds the folder's lock for a minute.
+    """
+    by_file: dict[Path, list[Row]] = {}
+    for row in rows:
+        _check(row)
+        by_file.setdefault(results_file(folder, *(row[name] for name in _FILE_KEY)), []).append(row)
+    with _locked(folder):
+        for path, new in by_file.items():
+            merged = {_key(row): row for row in [*_read_or_set_aside(path), *new]}
+            replace_file(path, _to_csv(sorted(merged.values(), key=_key)))
+
+
+def load_rows(folder: Path, keys: Iterable[tuple]) -> dict[tuple, Row]:
+    """The stored rows of the cells named by `keys` (tuples in the order of `KEY`), by key and in that order.
+
+    Cells without a row are left out. A damaged file is renamed to ``<name>.damaged-<n>`` with a warning that
+    names it and says what is wrong. Rows made by other versions of the packages are returned, with a warning
+    that says which.
+    """
+    keys = list(keys)
+    stored: dict[tuple, Row] = {}
+    for path in {results_file(folder, *key[:4]): None for key in keys}:
+        try:
+            rows = _parse(path)
+        except ValueError:
+            # Only under the lock is it certain that the file renamed is the damaged one and not its repair.
+            with _locked(folder):
+                rows = _read_or_set_aside(path)
+        stored.update((_key(row), row) for row in rows)
+    found = {key: stored[key] for key in keys if key in stored}
+    others = Counter(row["versions"] for row in found.values() if row["versions"] != versions())
+    for other, count in others.items():
+        warnings.warn(
+            f"{count} of the {len(found)} stored rows used from {folder} are of other versions: {other} (now "
+            f"{versions()}). Choose an empty results_dir to compute them anew.",
+            stacklevel=2,
+        )
+    return found
+
+
+def to_frame(rows: Iterable[Row]) -> pd.DataFrame:
+    """Result rows as a DataFrame with the columns of `COLUMNS`."""
+    return pd.DataFrame(list(rows), columns=list(COLUMNS))
+
+
+def _key(row: Row) -> tuple:
+    return tuple(row[name] for name in KEY)
+
+
+def _check(row: Row) -> None:
+    if list(row) != list(COLUMNS):
+        raise ValueError(f"a result row has the columns {list(row)}, expected {list(COLUMNS)}")
+    for name, kind in COLUMNS.items():
+        if type(row[name]) is not kind:
+            raise ValueError(f"column {name} of a result row is {row[name]!r}, expected {kind.__name__}")
+
+
+def _to_csv(rows: list[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _parse(path: Path) -> list[Row]:
+    """The rows of one file, [] when there is none; ValueError says what is wrong with a damaged one."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return []
+    if not text.endswith("\n"):
+        raise ValueError("its last line is cut off")
+    try:
+        header, *lines = csv.reader(io.StringIO(text), strict=True)
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"it is no csv file ({error})") from error
+    if header != list(COLUMNS):
+        raise ValueError(f"its columns are {header}, expected {list(COLUMNS)}")
+    rows = [_parse_line(number, line) for number, line in enumerate(lines, start=2)]
+    for row in rows:
+        if results_file(path.parent, *(row[name] for name in _FILE_KEY)) != path:
+            raise ValueError(f"it holds a row of {', '.join(f'{name} {row[name]}' for name in _FILE_KEY)}")
+    repeated = [key for key, count in Counter(map(_key, rows)).items() if count > 1]
+    if repeated:
+        raise ValueError(f"split {repeated[0][-1]} is in it more than once")
+    return rows
+
+
+def _parse_line(number: int, line: list[str]) -> Row:
+    if len(line) != len(COLUMNS):
+        raise ValueError(f"line {number} has {len(line)} fields, expected {len(COLUMNS)}")
+    row: Row = {}
+    for (name, kind), field in zip(COLUMNS.items(), line, strict=True):
+        try:
+            row[name] = _BOOLEANS[field] if kind is bool else kind(field)
+        except (ValueError, KeyError):
+            raise ValueError(f"line {number}, column {name}: {field!r} is no {kind.__name__}") from None
+    if not (row["cv_error"] >= 0 or math.isnan(row["cv_error"])) or not 0 <= row["test_error"] <= 1:
+        raise ValueError(f"line {number}: an error is no share in [0, 1]")
+    return row
+
+
+def _read_or_set_aside(path: Path) -> list[Row]:
+    """The rows of one file; a damaged one is renamed and counts as empty. The caller holds the lock."""
+    try:
+        return _parse(path)
+    except ValueError as error:
+        n = 1
+        while (aside := path.with_name(f"{path.name}.damaged-{n}")).exists():
+            n += 1
+        path.rename(aside)
+        warnings.warn(
+            f"damaged result file {path}: {error}. It was set aside as {aside.name}, and its cells count as not done.",
+            stacklevel=3,
+        )
+        return []
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock.
+
+    An exclusive SQLite transaction on an empty file is a lock of the operating system on every platform,
+    which the system itself releases when its process dies: there are no stale locks to judge.
+    """
+    connection = sqlite3.connect(folder / ".lock.tmp", timeout=_LOCK_SECONDS, isolation_level=None)
+    try:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            raise TimeoutError(f"cannot lock {folder} ({error}): is another run writing there?") from error
+        yield
+    finally:
+        connection.close()
