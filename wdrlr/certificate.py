@@ -14,7 +14,7 @@ from wdrlr.problem import Problem, log_loss
 from wdrlr.separation import candidates
 
 # At radius 0 nothing bounds the coefficients. The lower bound then holds for all b with |b_j| max_i |x_ij| below this.
-LARGEST_COEFFICIENT = 1e8
+LARGEST_COEFFICIENT = 1e4
 
 
 def upper_bound(problem: Problem, b: np.ndarray) -> tuple[float, float]:
@@ -141,7 +141,7 @@ def _dual_value(
     gram = rows[:, free].T @ weighted
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
     gram = scale[:, None] * gram * scale + 1e-12 * np.eye(len(scale))
-    for _ in range(4):
+    for _ in range(6):
         r = v @ rows
         move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
         v = np.clip(v - weighted @ move, 0.0, mass)

@@ -5,7 +5,6 @@ cells can be computed in any order, by any number of workers, or one alone, alwa
 seconds excepted).
 """
 
-import threading
 import time
 import traceback
 import warnings
@@ -30,7 +29,7 @@ from wdrlr.methods import METHODS, Method
 from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.results import Row, load_rows, save_rows, to_frame, versions
 
-BACKENDS = ("loky", "threading", "sequential")
+BACKENDS = ("loky", "sequential")
 
 
 class Cell(NamedTuple):
@@ -105,7 +104,7 @@ def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, back
     n_jobs
         Workers; -1 for one per core. Each uses one thread.
     backend
-        joblib's: "loky" (processes), "threading" or "sequential".
+        joblib's: "loky" (processes) or "sequential".
 
     Raises
     ------
@@ -123,12 +122,8 @@ def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, back
     rows = load_rows(results_dir, keys)
     missing = [cell for cell in cells if cell.key not in rows]
     failures = []
-    # loky's processes need to be told the number of threads; the other backends' threads live in this
-    # process, where the limit must outlast the single cell, since cells that overlap undo each other's.
-    threads = {"inner_max_num_threads": 1} if backend == "loky" else {}
     with (
-        threadpool_limits(1),
-        parallel_config(backend=backend, n_jobs=n_jobs, **threads),
+        parallel_config(backend=backend, n_jobs=n_jobs),
         tqdm(total=len(cells), initial=len(rows), unit="cell") as progress,
     ):
         # Batches of one: a cell is saved when it is done, not when its batch is.
@@ -167,11 +162,11 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
     data = _load(dataset)
     y = np.asarray(data.y)
     train, test = split_rows(len(y), dataset, seed, split)
-    X = prepare_numbers(data.X, train)
+    X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
     X_train, y_train = X.iloc[train], y[train]
-    with threadpool_limits(1), _collected_warnings() as caught:
+    with _collected_warnings():
         _warm_up(protocol, method)
-        caught.clear()
+    with threadpool_limits(1), _collected_warnings() as caught:
         start = time.perf_counter()
         radius, gamma, cv_error, gaps = _choose(X_train, y_train, protocol, method, tol)
         cv_seconds = time.perf_counter() - start
@@ -245,6 +240,22 @@ def prepare_numbers(X: pd.DataFrame, train: np.ndarray) -> pd.DataFrame:
     return X
 
 
+def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
+    """Order the levels so that the reference level of every feature is one that some row has.
+
+    breast-cancer and lymphography declare levels that no row has. Such a level changes nothing, unless it is the
+    reference, whose slope is fixed: the first level with the coding "onehot", the last with "pm1".
+    """
+    X = X.copy()
+    for name in X.select_dtypes("category"):
+        column = X[name].cat
+        seen = column.categories.isin(X[name].unique())
+        if not seen.all():
+            parts = [column.categories[seen], column.categories[~seen]]
+            X[name] = column.reorder_categories(np.concatenate(parts if coding == "onehot" else parts[::-1]))
+    return X
+
+
 def _choose(
     X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float
 ) -> tuple[float, float, float, list[float]]:
@@ -307,42 +318,15 @@ def _examples(caught: Sequence[Warning]) -> str:
     return " | ".join(f"{category}: {first[category]}" for category in sorted(first))
 
 
-_collecting = threading.local()
-_collectors = 0
-_collectors_lock = threading.Lock()
-_previous_warnings = warnings.catch_warnings()
-
-
 @contextmanager
 def _collected_warnings() -> Iterator[list[Warning]]:
-    """The convergence warnings (separable data included) of this thread; other warnings go their usual way.
-
-    `warnings.catch_warnings` changes the whole process: threads that enter and leave in turn would take each
-    other's warnings and restore each other's filters. So the first thread in installs one hook for all.
-    """
-    global _collectors, _previous_warnings
-    with _collectors_lock:
-        _collectors += 1
-        if _collectors == 1:
-            _previous_warnings = warnings.catch_warnings()
-            _previous_warnings.__enter__()
-            warnings.simplefilter("always", ConvergenceWarning)
-            show = warnings.showwarning
-
-            def collect(message, category, filename, lineno, file=None, line=None):
-                caught = getattr(_collecting, "caught", None)
-                if caught is not None and issubclass(category, ConvergenceWarning):
-                    caught.append(message)
-                else:
-                    show(message, category, filename, lineno, file, line)
-
-            warnings.showwarning = collect
-    _collecting.caught = caught = []
-    try:
-        yield caught
-    finally:
-        _collecting.caught = None
-        with _collectors_lock:
-            _collectors -= 1
-            if _collectors == 0:
-                _previous_warnings.__exit__(None, None, None)
+    """The convergence warnings (separable data included) raised inside; other warnings go their usual way."""
+    collected: list[Warning] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield collected
+    for entry in caught:
+        if issubclass(entry.category, ConvergenceWarning):
+            collected.append(entry.message)
+        else:
+            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
