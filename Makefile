@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DATASET ?= tic-tac-toe
 SPLITS ?= 2
-OUTPUT ?= out.ipynb
+OUT ?= out
 BIN := .venv/bin
 # One thread a process: the work is spread over processes, and more threads than cores slow it down.
 export OMP_NUM_THREADS ?= 1
@@ -12,8 +12,10 @@ export MKL_NUM_THREADS ?= 1
 .PHONY: table1 test lint format datasets clean
 
 table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
-	$(BIN)/papermill notebooks/table1.ipynb $(OUTPUT) -p dataset $(DATASET) -p n_splits $(SPLITS)
-	@echo "The executed notebook is $(OUTPUT); tables are in figures/, results in figures/results/."
+	mkdir -p $(OUT)
+	$(BIN)/papermill notebooks/table1.ipynb $(OUT)/table1.ipynb -p dataset $(DATASET) -p n_splits $(SPLITS) \
+	    -p results_dir $(OUT)/results -p figures_dir $(OUT)
+	@echo "In $(OUT)/: the executed notebook, the table as csv and LaTeX, and results/ with a row for every fit."
 
 test: .venv/installed lint  ## All tests; WDRLR_DATA adds those of the data sets that are not shipped
 	$(BIN)/python -m pytest --numprocesses auto
@@ -30,7 +32,7 @@ datasets: .venv/installed  ## The sizes of the data sets beside the paper's
 	$(BIN)/python -m wdrlr.data_prep
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist *.egg-info out
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv

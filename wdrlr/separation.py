@@ -64,13 +64,18 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
 
 def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) -> Worst:
     """The worst z of every sample, for its own or the other label; ties go to the fewest changes."""
-    argument, order, level, cost = candidates(problem, b, flipped)
-    values = log_loss(argument) - lam * cost
+    found = candidates(problem, b, flipped)
+    values = log_loss(found.argument) - lam * found.cost
     n_changes = np.argmax(values, axis=1)
     everyone = np.arange(problem.n_samples)
-    rank = np.argsort(order, axis=1)
-    z = np.where(rank < n_changes[:, None], level, problem.z)
-    return Worst(values[everyone, n_changes], argument[everyone, n_changes], n_changes, z)
+    z = changed(problem, found, n_changes)
+    return Worst(values[everyone, n_changes], found.argument[everyone, n_changes], n_changes, z)
+
+
+def changed(problem: Problem, found: Candidates, n_changes: np.ndarray) -> np.ndarray:
+    """The candidate of every sample with the given number of changes, shape (N,), as level codes of shape (N, m)."""
+    rank = np.argsort(found.order, axis=1)
+    return np.where(rank < n_changes[:, None], found.level, problem.z)
 
 
 def _best_other_levels(scores: np.ndarray, n_levels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

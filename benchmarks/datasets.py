@@ -1,0 +1,87 @@
+"""The data sets: the paper's nineteen, and its synthetic ones. Each is a `Problem` whose equal rows are not merged."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit
+
+from wdrlr.datasets import load_dataset
+from wdrlr.encoding import fit_encoding, level_matrix
+from wdrlr.experiments import prepare_numbers, prepare_reference, split_rows
+from wdrlr.metric import ground_metric
+from wdrlr.problem import Problem
+from wdrlr.protocols import PROTOCOLS
+
+
+def uci(name: str, kappa: str, radius: float) -> Problem:
+    """The training part of split 0 of one of the paper's data sets, under the protocol "code".
+
+    ``kappa`` is "1" or "m".
+    """
+    return with_metric(_training_part(name), kappa, radius, PROTOCOLS["code"].metric_scale)
+
+
+@lru_cache(maxsize=1)
+def _training_part(name: str) -> Problem:
+    protocol = PROTOCOLS["code"]
+    data = load_dataset(name)
+    train, _ = split_rows(len(data.y), name, 0, 0)
+    X = prepare_reference(prepare_numbers(data.X, train), protocol.coding).iloc[train]
+    encoding = fit_encoding(X, "from_dtype")
+    return _problem(
+        encoding.numbers(X),
+        encoding.codes(X, "error"),
+        np.asarray(data.y, dtype=float)[train],
+        encoding.n_levels,
+        protocol.coding,
+        protocol.coef_bound,
+    )
+
+
+def synthetic(N: int, m: int, kappa: str, radius: float, seed: int = 0) -> Problem:
+    """N samples with m binary features: Algorithm 3 of the paper (Appendix D), with the metric of Definition 2."""
+    rng = np.random.default_rng(seed)
+    b = rng.standard_normal(1 + m)
+    b /= np.linalg.norm(b)
+    z = rng.integers(0, 2, (N, m))
+    y = np.where(rng.random(N) < expit(b[0] + z @ b[1:]), 1.0, -1.0)
+    return with_metric(_problem(np.zeros((N, 0)), z, y, (2,) * m, "onehot", np.inf), kappa, radius)
+
+
+def as_numbers(problem: Problem) -> Problem:
+    """The same 0/1 data with every binary feature as a number, which the adversary may move anywhere on the line."""
+    numbers = _problem(problem.z.astype(float), problem.z[:, :0], problem.y, (), "onehot", np.inf)
+    metric = replace(problem.metric, norm="l1")
+    return replace(numbers, metric=metric, radius=problem.radius)
+
+
+def some_rows(problem: Problem, n_each: int) -> Problem:
+    """The first rows of each label: a small problem of the same kind."""
+    rows = np.concatenate([np.flatnonzero(problem.y == label)[:n_each] for label in (1, -1)])
+    w = np.full(len(rows), 1 / len(rows))
+    return replace(problem, x=problem.x[rows], z=problem.z[rows], y=problem.y[rows], w=w)
+
+
+def with_metric(problem: Problem, kappa: str, radius: float, metric_scale: str | None = None) -> Problem:
+    """The problem with another ground metric and radius."""
+    label_cost = {"1": 1.0, "m": "n_categorical"}[kappa]
+    metric = ground_metric(label_cost, problem.n_numeric, problem.n_categorical, metric_scale=metric_scale)
+    return replace(problem, metric=metric, radius=float(radius))
+
+
+def _problem(x, z, y, n_levels, coding: str, coef_bound: float) -> Problem:
+    """A problem without penalty whose metric and radius are still to be set."""
+    matrix = level_matrix(n_levels, coding)
+    return Problem(
+        x=x,
+        z=z,
+        y=y,
+        w=np.full(len(y), 1 / len(y)),
+        n_levels=n_levels,
+        level_matrix=matrix,
+        metric=ground_metric(1.0, x.shape[1], z.shape[1]),
+        radius=0.0,
+        penalty=np.zeros(1 + x.shape[1] + matrix.shape[1]),
+        coef_bound=coef_bound,
+    )

@@ -1,0 +1,84 @@
+"""The objective, evaluated outside the solvers by the same code for all of them, and the race that does so."""
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.datasets import some_rows
+from benchmarks.solvers import SOLVERS
+from wdrlr.certificate import upper_bound
+from wdrlr.problem import Problem
+
+LONG = 10.0
+"""A run of more than so many seconds is not repeated."""
+
+
+def objective(problem: Problem, b: np.ndarray) -> float:
+    """F at b, by separation; infinite outside the bounds on the coefficients."""
+    if not np.all(np.abs(b) <= problem.coef_bound * (1 + 1e-9)):
+        return np.inf
+    return upper_bound(problem, b)[0]
+
+
+def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int = 1) -> list[dict]:
+    """Run solvers in turn, `repeats` times over, and keep the best time of each.
+
+    Parameters
+    ----------
+    entrants : pairs (name in `SOLVERS`, where it stops)
+        Where it stops is a certified gap, or a number of rounds for "algorithm1".
+
+    Returns
+    -------
+    One row an entrant: solver, stop, seconds, memory_gb (the largest that the process has needed so far), upper (F),
+    lower (what the solver says, -inf if nothing), rounds, expected_rounds, note (the error if there was one; seconds
+    are nan then).
+    """
+    solvers = [SOLVERS[name](problem) for name, _ in entrants]
+    seconds: list[list[float]] = [[] for _ in entrants]
+    notes = [""] * len(entrants)
+    memory = [np.nan] * len(entrants)
+    with threadpool_limits(1):
+        for name, stop in entrants:
+            # Imports and compilation. Gaps stay what they are; of rounds two are enough.
+            SOLVERS[name](some_rows(problem, 30)).run(min(stop, 2))
+        for _ in range(repeats):
+            for i, (solver, (_, stop)) in enumerate(zip(solvers, entrants, strict=True)):
+                if notes[i] or (seconds[i] and min(seconds[i]) > LONG):
+                    continue
+                start = perf_counter()
+                try:
+                    solver.run(stop)
+                except Exception as error:  # a solver that fails must not end a run of hours
+                    notes[i] = f"{type(error).__name__}: {error}".partition("\n")[0]
+                seconds[i].append(perf_counter() - start)
+                memory[i] = peak_memory_gb()
+        rows = []
+        for i, (solver, (name, stop)) in enumerate(zip(solvers, entrants, strict=True)):
+            row = {"solver": name, "stop": stop, "seconds": np.nan, "memory_gb": memory[i], "note": notes[i]}
+            if not notes[i]:
+                answer = solver.result()
+                row |= {
+                    "seconds": min(seconds[i]),
+                    "upper": objective(problem, answer.b),
+                    "lower": answer.lower,
+                    "rounds": answer.rounds,
+                    "expected_rounds": answer.expected_rounds,
+                }
+            rows.append(row)
+    return rows
+
+
+def peak_memory_gb() -> float:
+    """The largest resident memory of this process so far, in GB.
+
+    Linux's VmHWM, since getrusage's maximum includes that of the process which started this one.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            (line,) = [line for line in file if line.startswith("VmHWM:")]
+        return int(line.split()[1]) * 1024 / 1e9
+    except (OSError, ValueError):
+        return np.nan

@@ -1,0 +1,199 @@
+"""Run the benchmarks: `python -m benchmarks.run [PART ...]`, from the project's folder.
+
+Results go to `benchmarks/results/` as they are made, so an interrupted run goes on where it stopped; then
+`benchmarks.report` writes the tables and the plot. `--quick` shows in a minute or two that all parts work.
+"""
+
+import argparse
+import multiprocessing
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks import report
+from benchmarks.datasets import as_numbers, synthetic, uci
+from benchmarks.objective import race
+from benchmarks.solvers import SOLVERS, is_available
+from benchmarks.store import Store
+from wdrlr.datasets import DATASETS
+from wdrlr.experiments import run_cell
+from wdrlr.methods import METHODS
+from wdrlr.paper import published_values
+from wdrlr.paths import project_root
+from wdrlr.protocols import PROTOCOLS
+from wdrlr.solution import closed_form
+
+TOL = 1e-6
+LR_RADII = (0.0, *(10.0**exponent for exponent in range(-6, 2)))
+SIZES = ((200, 10), (1000, 20), (2000, 50))
+DRO_SIZES = ((1000, 50), (5000, 50), (10_000, 100))
+SYNTHETIC_BALLS = (("1", 1e-3), ("1", 1e-2), ("m", 1e-2), ("m", 1e-1))
+"""kappa and radius for synthetic data, in units of Definition 2's metric; b = 0 is optimal for much larger radii."""
+TRACED_SETS = ("spect", "breast-cancer", "house-votes-84")
+ALGORITHM_1_SECONDS = 120.0
+"""A run of Algorithm 1 is started only if one twice as long as the last would end within so many seconds."""
+GROWTH_SECONDS = 1800.0
+"""A fit of the growth part is ended after so many seconds."""
+
+
+def lr(store: Store, ours: str, quick: bool) -> None:
+    """Against plain logistic regression, on all data sets, nine radii and both kappas."""
+    for name in ("tic-tac-toe",) if quick else DATASETS:
+        for kappa in ("1", "m"):
+            for radius in LR_RADII[:: 4 if quick else 1]:
+                if store.has(name, kappa, radius):
+                    continue
+                problem = uci(name, kappa, radius)
+                rows = race(problem, [(ours, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
+                sizes = {"N": problem.n_samples, "n": problem.n_numeric, "m": problem.n_categorical}
+                sizes["k"] = problem.level_matrix.shape[1]
+                closed = {"closed_form": closed_form(problem) is not None}
+                store.add(name, kappa, radius, [row | sizes | closed for row in rows])
+
+
+def algorithm1(store: Store, ours: str, quick: bool) -> None:
+    """Against Algorithm 1 as in the paper: every solver at several gaps, Algorithm 1 at 1, 2, 4, ... rounds."""
+    for name, kappa, radius, problem in _traced(quick):
+        if store.has(name, kappa, radius):
+            continue
+        gaps = (1e-2, TOL) if quick else (1e-2, 1e-3, 1e-4, 1e-5, TOL)
+        rows = race(problem, [(solver, gap) for solver in dict.fromkeys((ours, "all-violated")) for gap in gaps], 3)
+        limit = 1.0 if quick else ALGORITHM_1_SECONDS
+        rounds, seconds = 1, 0.0
+        while 2 * seconds <= limit:
+            start = perf_counter()
+            (row,) = race(problem, [("algorithm1", rounds)])
+            seconds = perf_counter() - start
+            rows.append(row)
+            if row["note"] or row["rounds"] < rounds:  # it ended by itself
+                break
+            rounds *= 2
+        store.add(name, kappa, radius, rows)
+
+
+def _traced(quick: bool):
+    sizes = ((60, 4),) if quick else SIZES
+    for kappa, radius in (("1", 1e-2), ("m", 1e-1)):
+        for N, m in sizes:
+            yield f"{N} x {m}", kappa, radius, synthetic(N, m, kappa, radius)
+        for name in () if quick else TRACED_SETS:
+            yield name, kappa, 1e-2, uci(name, kappa, 1e-2)
+
+
+def all_violated(store: Store, ours: str, quick: bool) -> None:
+    """Against the variant with all violated cuts, on synthetic data."""
+    for N, m in ((60, 4),) if quick else SIZES:
+        for kappa, radius in SYNTHETIC_BALLS:
+            if not store.has(f"{N} x {m}", kappa, radius):
+                entrants = [(solver, TOL) for solver in dict.fromkeys((ours, "all-violated"))]
+                rows = race(synthetic(N, m, kappa, radius), entrants, repeats=3)
+                store.add(f"{N} x {m}", kappa, radius, rows)
+
+
+def dro(store: Store, ours: str, quick: bool) -> None:
+    """Against the package `dro`: the same 0/1 data as numbers, which both solve, and as categories, which we do."""
+    if not is_available("dro"):
+        print("dro: skipped, since the package `dro` cannot be imported here.")
+        return
+    for N, m in ((60, 4),) if quick else DRO_SIZES:
+        for radius in (1e-3, 1e-2):
+            if store.has(f"{N} x {m}", "1", radius):
+                continue
+            problem = synthetic(N, m, "1", radius)
+            numbers = race(as_numbers(problem), [(ours, TOL), ("dro", 0.0)], repeats=3)
+            categories = race(problem, [(ours, TOL)], repeats=3)
+            rows = [row | {"features": "numbers"} for row in numbers]
+            rows += [row | {"features": "categories"} for row in categories]
+            store.add(f"{N} x {m}", "1", radius, rows)
+
+
+def growth(store: Store, ours: str, quick: bool) -> None:
+    """Seconds and memory as N and m grow, each fit in a process of its own."""
+    in_n = [(100, 5), (300, 5)] if quick else [(10**3, 50), (10**4, 50), (10**5, 50), (10**6, 50)]
+    in_m = [] if quick else [(1000, m) for m in (10, 100, 300, 1000)]
+    for N, m in in_n + in_m:
+        for kappa, radius in SYNTHETIC_BALLS[1::2]:
+            if not store.has(f"{N} x {m}", kappa, radius):
+                row = _in_own_process(ours, N, m, kappa, radius)
+                store.add(f"{N} x {m}", kappa, radius, [{"N": N, "m": m} | row])
+
+
+def _in_own_process(solver: str, N: int, m: int, kappa: str, radius: float) -> dict:
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_grow, args=(sender, solver, N, m, kappa, radius))
+    process.start()
+    sender.close()
+    try:
+        if receiver.poll(GROWTH_SECONDS):
+            return receiver.recv()
+        note = f"not finished in {GROWTH_SECONDS:g} s"
+    except EOFError:
+        note = "the process died"
+    finally:
+        process.kill()
+        process.join()
+    return {"solver": solver, "stop": TOL, "seconds": np.nan, "note": note}
+
+
+def _grow(sender, solver: str, N: int, m: int, kappa: str, radius: float) -> None:
+    sender.send(race(synthetic(N, m, kappa, radius), [(solver, TOL)], repeats=3)[0])
+
+
+def table1(store: Store, ours: str, quick: bool) -> None:
+    """One split of Table 1 for every data set and method, cross-validation included, with the default solver."""
+    names = ["tic-tac-toe"] if quick else list(dict.fromkeys(published_values("table1")["dataset"]))
+    for name in names:
+        for method in METHODS.values():
+            if store.has(name, method.name, np.inf):
+                continue
+            if quick:
+                method = replace(method, radii=method.radii[-1:])
+            start = perf_counter()
+            cell = run_cell(name, PROTOCOLS["code"], method, split=0, seed=0, tol=TOL)
+            seconds = perf_counter() - start
+            row = {"method": method.name, "seconds": seconds}
+            row |= {key: cell[key] for key in ("n_fits", "n_uncertified", "cv_seconds", "solver")}
+            store.add(name, method.name, np.inf, [row])
+
+
+PARTS: dict[str, Callable[[Store, str, bool], None]] = {
+    "lr": lr,
+    "algorithm1": algorithm1,
+    "all-violated": all_violated,
+    "dro": dro,
+    "growth": growth,
+    "table1": table1,
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.partition("\n")[0])
+    parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="tiny data, into a temporary folder unless --results")
+    parser.add_argument("--again", action="store_true", help="compute finished rows of these parts again")
+    parser.add_argument("--solver", default="tailored", choices=SOLVERS, help="whose seconds the others' are compared to")
+    parser.add_argument("--results", type=Path, help="default: benchmarks/results")
+    options = parser.parse_args(arguments)
+    unknown = [part for part in options.part if part not in PARTS]
+    if unknown:
+        parser.error(f"unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
+    if not is_available(options.solver):
+        parser.error(f"the solver {options.solver!r} is not installed here; another one: --solver all-violated")
+    folder = options.results or (
+        Path(tempfile.mkdtemp(prefix="benchmarks-")) if options.quick else project_root() / "benchmarks" / "results"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in options.part or PARTS:
+        print(f"{part}: {PARTS[part].__doc__.partition('\n')[0]}", flush=True)
+        PARTS[part](Store(folder, part, options.again), options.solver, options.quick)
+    print(f"report: {report.write(folder)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The solvers. As in benchopt, each is set up with a problem, runs on the clock, and is asked for its result after.
+
+What a solver does in `run` counts. Merging equal rows does, making a matrix for a solver that needs one does not.
+"""
+
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from wdrlr.column_constraint import solve_column_constraint
+from wdrlr.problem import Problem, merge_duplicates
+from wdrlr.solution import Solution, closed_form
+
+
+class Answer(NamedTuple):
+    """Coefficients, a lower bound on the optimal value, rounds made, and rounds expected until the end."""
+
+    b: np.ndarray
+    lower: float = -np.inf
+    rounds: int = 0
+    expected_rounds: float = np.nan
+
+
+class _Wdrlr:
+    """A solver of this package: merges equal rows, then solves to the gap `stop`."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    def run(self, stop: float) -> None:
+        self.solution = self.solve(_merged(self.problem), stop)
+
+    def solve(self, problem: Problem, stop: float) -> Solution:
+        raise NotImplementedError
+
+    def result(self) -> Answer:
+        return Answer(self.solution.b, self.solution.lower, self.solution.n_rounds)
+
+
+class Tailored(_Wdrlr):
+    """The package's own solver, after the closed form, as the classifier does it."""
+
+    def solve(self, problem: Problem, stop: float) -> Solution:
+        from wdrlr.tailored import solve_tailored
+
+        return closed_form(problem) or solve_tailored(problem, tol=stop)
+
+
+class AllViolated(_Wdrlr):
+    """Algorithm 1 with the most violated cut of every sample and label in each round, on Clarabel."""
+
+    def solve(self, problem: Problem, stop: float) -> Solution:
+        return solve_column_constraint(problem, tol=stop, all_violated=True)
+
+
+class Algorithm1(_Wdrlr):
+    """Algorithm 1 as the paper has it, one cut a label and round, on Clarabel; ends at a gap of 1e-6 or after `stop`
+    rounds."""
+
+    def solve(self, problem: Problem, stop: float) -> Solution:
+        return solve_column_constraint(problem, tol=1e-6, max_rounds=int(stop), all_violated=False)
+
+    def result(self) -> Answer:
+        solution = self.solution
+        return Answer(solution.b, solution.lower, solution.n_rounds, expected_rounds(solution.bounds))
+
+
+class Logistic:
+    """scikit-learn's plain logistic regression on the dense matrix of numbers and 0/1 dummies (no radius, no bound)."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        levels = np.cumsum([0, *problem.n_levels])[:-1]
+        self.kept = np.delete(np.arange(sum(problem.n_levels)), levels)  # the first level of a feature has no dummy
+        dummies = np.zeros((problem.n_samples, sum(problem.n_levels)))
+        np.put_along_axis(dummies, problem.z + problem.offsets, 1.0, axis=1)
+        self.X = np.ascontiguousarray(np.hstack([problem.x, dummies[:, self.kept]]))
+
+    def run(self, stop: float) -> None:
+        self.model = LogisticRegression(C=np.inf, solver="lbfgs", tol=stop, max_iter=2000).fit(self.X, self.problem.y)
+
+    def result(self) -> Answer:
+        problem, coef = self.problem, self.model.coef_[0]
+        scores = np.zeros(sum(problem.n_levels))
+        scores[self.kept] = coef[problem.n_numeric :]
+        # The problem's own coding gives the same scores but for a constant in each feature.
+        constants = np.repeat(np.eye(problem.n_categorical), problem.n_levels, axis=0)
+        found = np.linalg.lstsq(np.hstack([problem.level_matrix, constants]), scores)[0]
+        slopes, shift = np.split(found, [problem.level_matrix.shape[1]])
+        intercept = self.model.intercept_[0] + shift.sum()
+        return Answer(np.concatenate([[intercept], coef[: problem.n_numeric], slopes]), rounds=int(self.model.n_iter_[0]))
+
+
+class Dro:
+    """The package `dro`, which has numbers only, with its defaults (Clarabel)."""
+
+    def __init__(self, problem: Problem):
+        from dro.linear_model.wasserstein_dro import WassersteinDRO
+
+        if problem.n_categorical or problem.metric.norm != "l1" or problem.metric.scale != 1.0:
+            raise ValueError("dro solves problems with numbers only, here with the l1 norm and the unscaled metric.")
+        self.problem = problem
+        self.model = WassersteinDRO(problem.n_numeric, model_type="logistic")
+        self.model.update({"eps": problem.radius, "p": 1, "kappa": problem.metric.label_cost})
+
+    def run(self, stop: float) -> None:
+        self.model.fit(self.problem.x, self.problem.y)
+
+    def result(self) -> Answer:
+        return Answer(np.concatenate([[float(self.model.b)], np.ravel(self.model.theta)]))
+
+
+SOLVERS = {
+    "tailored": Tailored,
+    "all-violated": AllViolated,
+    "algorithm1": Algorithm1,
+    "logistic": Logistic,
+    "dro": Dro,
+}
+
+
+def is_available(name: str) -> bool:
+    """Whether what the solver needs is installed."""
+    needs = {"tailored": "wdrlr.tailored", "dro": "dro"}
+    return name not in needs or find_spec(needs[name]) is not None
+
+
+def expected_rounds(bounds: tuple[tuple[float, float], ...], gap: float = 1e-3) -> float:
+    """Rounds that Algorithm 1 needs to a small gap, extrapolated from those that it has made.
+
+    A line is fitted to the logarithm of UB - LB over the last half of the rounds; the answer is where it meets `gap`.
+    That is not the final 1e-6: from about 1e-3 on the gap closes abruptly, so the answer is rather too low. nan if
+    there are fewer than 10 rounds or the gap does not fall.
+    """
+    if len(bounds) < 10:
+        return np.nan
+    lower, upper = np.array(bounds).T
+    rounds = np.arange(1, len(bounds) + 1)
+    late = rounds > len(bounds) // 2
+    slope, start = np.polyfit(rounds[late], np.log(np.maximum(upper - lower, 1e-12)[late]), 1)
+    return max(float(len(bounds)), (np.log(gap) - start) / slope) if slope < 0 else np.nan
+
+
+def _merged(problem: Problem) -> Problem:
+    x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
+    return replace(problem, x=x, z=z, y=y, w=w)

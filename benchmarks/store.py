@@ -1,0 +1,95 @@
+"""Where results are kept: one csv file a part, with the machine in its first line."""
+
+import io
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+from threadpoolctl import threadpool_info
+
+from wdrlr.paths import replace_file
+from wdrlr.results import versions
+
+SETTING = ("data", "kappa", "radius")
+"""What is raced in one go; a setting with rows is done."""
+
+
+class Store:
+    """The rows of one part. A finished setting survives whatever ends the run."""
+
+    def __init__(self, folder: Path, part: str, again: bool):
+        self.path = folder / f"{part}.csv"
+        self.machine = machine()
+        self.rows = pd.DataFrame(columns=list(SETTING))
+        if self.path.is_file() and not again:
+            before, self.rows = read(self.path)
+            if before != self.machine:
+                raise SystemExit(
+                    f"{self.path} is of another machine or of other versions, and ratios are of one run:\n  {before}\n"
+                    f"now:\n  {self.machine}\nTo compute this part anew: --again."
+                )
+
+    def has(self, data: str, kappa: str, radius: float) -> bool:
+        """Whether a setting is done."""
+        rows = self.rows
+        return bool(((rows["data"] == data) & (rows["kappa"] == kappa) & (rows["radius"] == radius)).any())
+
+    def add(self, data: str, kappa: str, radius: float, rows: list[dict]) -> None:
+        """Keep the rows of a setting."""
+        new = pd.DataFrame([{"data": data, "kappa": kappa, "radius": radius} | row for row in rows])
+        self.rows = new if self.rows.empty else pd.concat([self.rows, new], ignore_index=True)
+        replace_file(self.path, f"# {self.machine}\n{self.rows.to_csv(index=False, lineterminator='\n')}")
+        for row in rows:
+            print(f"  {data}, kappa {kappa}, radius {radius:g}: {_in_short(row)}", flush=True)
+
+
+def read(path: Path) -> tuple[str, pd.DataFrame]:
+    """The machine and the rows of a file."""
+    first, _, table = path.read_text(encoding="utf-8").partition("\n")
+    rows = pd.read_csv(io.StringIO(table), dtype={"data": str, "kappa": str}, float_precision="round_trip")
+    return first.removeprefix("# "), rows
+
+
+def machine() -> str:
+    """The machine and the versions that seconds depend on, in one line."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9 if hasattr(os, "sysconf") else float("nan")
+    blas = sorted({f"{library['internal_api']}/{library.get('architecture')}" for library in threadpool_info()})
+    more = [f"{name}={found}" for name in ("numba", "dro") if (found := _version(name))]
+    return (
+        f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GB, {_system()}; one thread; "
+        f"{' '.join([versions(), *more, *blas])}"
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    known = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
+    name = known.get("model name", platform.machine())
+    return f"{name} (family {known['cpu family']}, model {known['model']})" if "cpu family" in known else name
+
+
+def _system() -> str:
+    try:
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {platform.system()} {platform.release()}"
+    except OSError:
+        return platform.platform()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _in_short(row: dict) -> str:
+    words = [str(row.get("solver", row.get("method", "")))]
+    words += [f"stop {row['stop']:g}"] if "stop" in row else []
+    words += [f"{row['seconds']:.4f} s"]
+    words += [f"F {row['upper']:.9f}"] if "upper" in row else []
+    return ", ".join([*words, *([row["note"]] if row.get("note") else [])])
