@@ -1,6 +1,6 @@
 """Wasserstein logistic regression with mixed features (Selvi, Belbasi, Haugh and Wiesemann, NeurIPS 2022)."""
 
 from wdrlr.datasets import DATASETS, load_dataset
-from wdrlr.estimator import SeparableDataWarning, WassersteinLogisticRegression
+from wdrlr.estimator import SeparableDataWarning, WassersteinLogisticRegression, radius_max
 
-__all__ = ["DATASETS", "SeparableDataWarning", "WassersteinLogisticRegression", "load_dataset"]
+__all__ = ["DATASETS", "SeparableDataWarning", "WassersteinLogisticRegression", "load_dataset", "radius_max"]

@@ -19,6 +19,7 @@ from wdrlr import encoding as enc
 from wdrlr.certificate import worst_case_loss
 from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.conic import choose_conic_solver
+from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.metric import NORMS, ground_metric
 from wdrlr.problem import Problem, merge_duplicates
 from wdrlr.solution import Solution, closed_form, is_separable
@@ -216,11 +217,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         ConicSolverError
             If the conic solver returns no point at all.
         """
-        table = self._table(X, y, reset=True)
-        labels = self._labels(y, len(table))
-        self.encoding_ = enc.fit_encoding(table, self.categorical_features)
-        self.categories_ = self.encoding_.categories
-        problem = self._problem(table, labels, sample_weight)
+        problem = self._encode(X, y, sample_weight)
         solution = _solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
         self.solution_ = solution
         self.coef_ = solution.b[None, 1:]
@@ -236,7 +233,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """f at every row; shape (N,). Above 0 means the second class."""
         check_is_fitted(self)
-        table = self._table(X, None, reset=False)
+        table = self._table(X, reset=False)
         x = self.encoding_.numbers(table)
         z = self.encoding_.codes(table, self.handle_unknown)
         n, n_levels = x.shape[1], self.encoding_.n_levels
@@ -268,7 +265,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             If X or y do not fit what was fitted, or X has an unknown level.
         """
         check_is_fitted(self)
-        table = self._table(X, None, reset=False)
+        table = self._table(X, reset=False)
         y = column_or_1d(y, warn=True)
         if len(y) != len(table):
             raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
@@ -282,7 +279,18 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return enc.slope_names(self.encoding_, self.coding)
 
-    def _table(self, X: Any, y: Any, reset: bool) -> pd.DataFrame:
+    def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Learn classes and levels from the data, and pose the problem."""
+        table = self._table(X, reset=True)
+        labels = self._labels(y, len(table))
+        self.encoding_ = enc.fit_encoding(table, self.categorical_features)
+        self.categories_ = self.encoding_.categories
+        problem = self._problem(table, labels, sample_weight)
+        if np.unique(problem.y).size < 2:
+            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
+        return problem
+
+    def _table(self, X: Any, reset: bool) -> pd.DataFrame:
         """X as a DataFrame, after scikit-learn's checks of shape and names."""
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -321,8 +329,6 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         z = self.encoding_.codes(table, "error")
         w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         kept = w > 0
-        if np.unique(labels[kept]).size < 2 and sample_weight is not None and not hasattr(self, "solution_"):
-            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
         n_levels = self.encoding_.n_levels
         matrix = enc.level_matrix(n_levels, self.coding)
         penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
@@ -343,6 +349,37 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             coef_bound=np.inf if self.coef_bound is None else float(self.coef_bound),
             fit_intercept=bool(self.fit_intercept),
         )
+
+
+def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
+    """The smallest radius at which all slopes of the robust logistic regression are 0 at the optimum.
+
+    The counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is found by linear
+    programming (a cone program for norm="l2" and several numbers), see ``wdrlr.largest_radius``.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in ``WassersteinLogisticRegression.fit``.
+    **parameters
+        Those of ``WassersteinLogisticRegression`` that describe the problem: label_cost, p, norm, metric_scale,
+        l1_penalty, ...
+
+    Raises
+    ------
+    ValueError
+        As ``fit``.
+
+    Examples
+    --------
+    >>> from wdrlr import radius_max
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> round(radius_max(X, [0, 0, 1, 1], label_cost=2.0), 6)
+    1.0
+    """
+    model = WassersteinLogisticRegression(**parameters)
+    model._validate_params()
+    return largest_useful_radius(model._encode(X, y, sample_weight))
 
 
 def _solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
