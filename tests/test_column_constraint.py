@@ -205,8 +205,9 @@ def test_where_all_slopes_are_0_the_constant_model_is_returned_exactly(label_cos
     solution = solve_column_constraint(problem, all_violated=True)
     assert not solution.b[1:].any()
     assert solution.gap <= 1e-6
-    constant = best_constant(problem)
+    constant, objective = best_constant(problem)
     assert constant[0] == solution.b[0]
+    assert objective == pytest.approx(upper_bound(problem, constant)[0], abs=1e-12)
     for b_0 in np.linspace(-2, 2, 81):
         other = np.zeros(problem.n_coefficients)
         other[0] = b_0

@@ -44,7 +44,7 @@ def _steepest(problem: Problem) -> float:
     )  # fmt: skip
     constant = np.zeros(probe.n_coefficients)
     if np.isinf(probe.metric.label_change):
-        constant = best_constant(probe)
+        constant, _ = best_constant(probe)
     slope = {flipped: expit((1 if flipped else -1) * probe.y * constant[0]) for flipped in probe.label_flips}
     # Too few cuts leave the direction unbounded: it is kept in a box until the cuts found keep it smaller.
     cuts, box = initial_cuts(probe), 100.0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linprog, minimize_scalar
+from scipy.optimize import linprog
+from scipy.special import logit
 
 from wdrlr.certificate import lower_bound, upper_bound
 from wdrlr.cuts import Cuts, initial_cuts
-from wdrlr.problem import Problem
+from wdrlr.problem import Problem, log_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,62 +65,75 @@ def certify(problem: Problem, b: np.ndarray, cuts: Cuts, mass: np.ndarray, tol: 
     )
     upper, lam = upper_bound(problem, b)
     lower = lower_bound(problem, cuts, mass, b, upper)
-    constant = best_constant(problem)
-    constant_upper, constant_lam = upper_bound(problem, constant)
-    if constant_upper <= max(upper, lower + tol):
-        b, upper, lam = constant, constant_upper, constant_lam
     # Rounding can put a lower bound above an upper one by some units in the last place.
-    return Solution(b, lam, upper, min(lower, upper), **what_was_done)
+    return prefer_constant(problem, Solution(b, lam, upper, min(lower, upper), **what_was_done), tol)
 
 
-def best_constant(problem: Problem) -> np.ndarray:
-    """The best coefficients whose slopes are all 0; shape (1 + n + k,).
+def prefer_constant(problem: Problem, solution: Solution, tol: float) -> Solution:
+    """The best constant model in place of the solution's coefficients, if it is as good or within ``tol`` of optimal."""
+    b, objective = best_constant(problem)
+    if objective > max(solution.upper, solution.lower + tol):
+        return solution
+    lam = np.nan if problem.radius == 0 else 0.0
+    if problem.radius > 0 and np.isfinite(problem.metric.label_change):
+        lam = abs(b[0]) / problem.metric.label_change
+    return replace(solution, b=b, lam=lam, upper=objective, lower=min(solution.lower, objective))
 
-    Without changes of labels and without a penalty on the intercept, b_0 is the log-odds of the labels. Else b_0 lies
-    between 0 and the log-odds and minimises the objective of the two-sample problem with the weights of the classes.
+
+def best_constant(problem: Problem) -> tuple[np.ndarray, float]:
+    """The best coefficients whose slopes are all 0, shape (1 + n + k,), and their objective.
+
+    Let P >= 1/2 be the weight of the larger class, c its label and b_0 = c beta with beta >= 0. The adversary can only
+    change labels, and only those of the larger class pay, at most beta each for the price kappa: the objective is
+
+        P L(-beta) + (1 - P) L(beta) + beta radius / kappa + penalty_0 beta    (radius < kappa P),
+
+    minimal where sigmoid(beta) = P - radius / kappa - penalty_0, or at 0 if that is below 1/2. kappa is in units of the
+    metric. Labels that cannot be changed are the case radius / kappa = 0.
     """
     b = np.zeros(problem.n_coefficients)
-    positive = float(problem.w[problem.y > 0].sum())
-    if not problem.fit_intercept or not 0 < positive < 1:
-        return b
-    log_odds = float(np.clip(np.log(positive / (1 - positive)), -problem.coef_bound, problem.coef_bound))
-    if problem.label_flips == (False,) and problem.penalty[0] == 0:
-        b[0] = log_odds
-        return b
-    two = Problem(
-        x=np.zeros((2, 0)),
-        z=np.zeros((2, 0), dtype=int),
-        y=np.array([1.0, -1.0]),
-        w=np.array([positive, 1 - positive]),
-        n_levels=(),
-        level_matrix=np.zeros((0, 0)),
-        metric=problem.metric,
-        radius=problem.radius,
-        penalty=problem.penalty[:1],
-    )
-
-    def objective(b_0):
-        return upper_bound(two, np.array([b_0]))[0]
-
-    ends = sorted((0.0, log_odds))
-    best = minimize_scalar(objective, bounds=ends, method="bounded", options={"xatol": 1e-10})
-    b[0] = min((0.0, log_odds, float(best.x)), key=lambda b_0: (objective(b_0), abs(b_0)))
-    return b
+    share = float(problem.w[problem.y > 0].sum())
+    P = max(share, 1 - share)
+    slope = problem.penalty[0] + problem.radius / problem.metric.label_change
+    beta = 0.0
+    if problem.fit_intercept and P - slope > 0.5 and P < 1:
+        beta = min(float(logit(P - slope)), problem.coef_bound)
+    b[0] = beta if share >= 0.5 else -beta
+    return b, float(P * log_loss(-beta) + (1 - P) * log_loss(beta) + slope * beta)
 
 
 def closed_form(problem: Problem) -> Solution | None:
-    """b = 0, the objective log 2, if the radius is enough to flip every label with probability 1/2; else None.
+    """b = 0 with the objective log 2, if the radius is enough to make the labels independent of the features; else None.
 
-    That costs kappa / 2 (over the metric's scale), makes labels independent of the features, and so no model beats a
-    coin. It is an optimal dual point with slopes 1/2, so the gap is 0 but for rounding.
+    One way to do that is to change every label with probability 1/2, for kappa / 2. Another, for p >= 1, is this: let
+    beta be the weight of the smaller class; change the labels of the larger one's surplus 1 - 2 beta with probability
+    1/2; in the rest, move the features of both classes half-way to each other, which for a category costs the total
+    variation distance of its levels between the classes, and for the numbers half the distance of their means:
+
+        kappa (1/2 - beta) + beta (sum of total variations + ||mean_+ - mean_-|| / 2)      (over the metric's scale).
+
+    Under such a distribution all coefficients have derivative 0 at b = 0, so no b has an objective below log 2.
     """
-    if not (problem.radius > 0 and problem.radius >= problem.metric.label_change / 2):
+    kappa = problem.metric.label_change
+    if not 0 < problem.radius < np.inf or problem.radius < min(kappa / 2, _cost_of_evening_out(problem)):
         return None
-    cuts = initial_cuts(problem)
-    b = np.zeros(problem.n_coefficients)
-    upper, lam = upper_bound(problem, b)
-    lower = lower_bound(problem, cuts, problem.w[cuts.sample] / 2, b, upper)
-    return Solution(b, lam, upper, min(lower, upper), n_cuts=len(cuts))
+    return Solution(np.zeros(problem.n_coefficients), 0.0, float(np.log(2)), float(np.log(2)))
+
+
+def _cost_of_evening_out(problem: Problem) -> float:
+    """The second cost in ``closed_form``; inf where it does not apply."""
+    plus, minus = problem.y > 0, problem.y < 0
+    mass_plus, mass_minus = problem.w[plus].sum(), problem.w[minus].sum()
+    beta, kappa = min(mass_plus, mass_minus), problem.metric.label_change
+    if beta == 0 or problem.metric.p < 1 or np.isinf(kappa):
+        return np.inf
+    w_plus, w_minus = problem.w[plus] / mass_plus, problem.w[minus] / mass_minus
+    variation = 0.0
+    for j, levels in enumerate(problem.n_levels):
+        difference = np.bincount(problem.z[plus, j], w_plus, levels) - np.bincount(problem.z[minus, j], w_minus, levels)
+        variation += np.abs(difference).sum() / 2
+    shift = problem.metric.numeric_distance(w_plus @ problem.x[plus] - w_minus @ problem.x[minus]) / 2
+    return kappa * (0.5 - beta) + beta * (variation / problem.metric.scale + shift)
 
 
 def is_separable(problem: Problem) -> bool:

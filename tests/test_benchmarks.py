@@ -1,0 +1,145 @@
+"""The benchmarks run, count what they say they count, and go on where they stopped. No test looks at a time."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import report
+from benchmarks.datasets import as_numbers, some_rows, synthetic, uci
+from benchmarks.objective import objective, race
+from benchmarks.run import PARTS
+from benchmarks.solvers import SOLVERS, Logistic, expected_rounds, is_available
+from benchmarks.store import Store, read
+from wdrlr.datasets import load_dataset
+from wdrlr.experiments import prepare_numbers, prepare_reference, split_rows
+from wdrlr.methods import METHODS
+from wdrlr.protocols import PROTOCOLS
+
+ROOT = Path(__file__).parents[1]
+OURS = "tailored" if is_available("tailored") else "all-violated"
+
+
+def quick(folder: Path, *arguments: str) -> str:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.run",
+        "--quick",
+        "--solver",
+        OURS,
+        "--results",
+        str(folder),
+        *arguments,
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_all_parts_in_the_quick_setting(tmp_path):
+    quick(tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    for part in PARTS:
+        assert report.TITLES[part] in text
+        if part == "dro" and not is_available("dro"):
+            assert not (tmp_path / "dro.csv").exists()
+            continue
+        machine, rows = read(tmp_path / f"{part}.csv")
+        assert "cores" in machine and "numpy=" in machine and machine in text
+        assert rows["seconds"].notna().all() and (rows["seconds"] > 0).all()
+    for part in ("lr", "algorithm1", "all-violated", "growth"):
+        rows = report.with_gap(read(tmp_path / f"{part}.csv")[1])
+        tight = rows[(rows["solver"] == OURS) & (rows["stop"] == 1e-6)]
+        assert len(tight) and (tight["gap"] <= 1e-6).all()
+    assert (tmp_path / "gap.pdf").stat().st_size > 1000
+    assert (tmp_path / "gap.png").stat().st_size > 1000
+    # A second run has nothing left to do, and says the same.
+    assert " s, F " not in quick(tmp_path)
+    assert (tmp_path / "README.md").read_text() == text
+
+
+def test_a_store_goes_on_only_on_the_same_machine(tmp_path):
+    store = Store(tmp_path, "part", again=False)
+    setting = {"data": "a", "kappa": "1", "radius": 0.1}
+    assert not store.has(setting)
+    store.add(setting, [{"solver": "one", "seconds": 1.0}, {"solver": "two", "seconds": 0.1 + 0.2}])
+    store = Store(tmp_path, "part", again=False)
+    assert store.has(setting) and not store.has(setting | {"kappa": "m"})
+    assert store.rows["seconds"].tolist() == [1.0, 0.1 + 0.2]
+    store.path.write_text(store.path.read_text().replace("cores", "other cores", 1))
+    with pytest.raises(SystemExit, match="--again"):
+        Store(tmp_path, "part", again=False)
+    assert not Store(tmp_path, "part", again=True).has(setting)
+
+
+@pytest.mark.parametrize("kappa", ["1", "m"])
+@pytest.mark.parametrize("name", ["hayes-roth", "contraceptive"])
+def test_the_problem_is_the_one_that_the_experiments_solve(name, kappa):
+    data, protocol = load_dataset(name), PROTOCOLS["code"]
+    train, _ = split_rows(len(data.y), name, 0, 0)
+    X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
+    rows = train[:200]
+    model = METHODS[f"DRO_kappa_{kappa}"].estimator(0.01, 0.0, protocol, 1e-3).fit(X.iloc[rows], data.y[rows])
+    b = np.concatenate([model.intercept_, model.coef_[0]])
+    problem = uci(name, kappa, 0.01)
+    assert problem.n_samples == len(train)
+    assert objective(problem, b) == pytest.approx(model.worst_case_loss(X.iloc[train], data.y[train]), abs=1e-12)
+    assert objective(problem, b + 1000.0) == math.inf
+
+
+def test_the_synthetic_data_are_binary_with_noisy_labels():
+    problem = synthetic(4000, 6, "m", 0.1)
+    assert problem.z.shape == (4000, 6) and set(np.unique(problem.z)) == {0, 1}
+    assert set(problem.y) == {-1.0, 1.0}
+    assert abs(problem.z.mean() - 0.5) < 0.02
+    assert problem.metric.label_cost == 6 and problem.metric.scale == 1.0 and problem.radius == 0.1
+    again = synthetic(4000, 6, "m", 0.1)
+    assert (again.z == problem.z).all() and (again.y == problem.y).all()
+    few = some_rows(problem, 5)
+    assert few.n_samples == 10 and few.y.sum() == 0 and few.w.sum() == pytest.approx(1.0)
+
+
+def test_solvers_agree_and_the_numbers_are_the_more_pessimistic_model():
+    problem = synthetic(80, 4, "1", 0.02)
+    rows = race(problem, [("all-violated", 1e-6), ("algorithm1", 1000), (OURS, 1e-6)], repeats=2)
+    values = [row["upper"] for row in rows]
+    assert max(values) - min(values) <= 1e-6
+    assert max(row["lower"] for row in rows) >= min(values) - 1e-6
+    (numbers,) = race(as_numbers(problem), [("all-violated", 1e-6)])
+    assert numbers["upper"] >= max(values) - 1e-6
+
+
+@pytest.mark.parametrize("name", ["hayes-roth", "contraceptive"])
+def test_plain_logistic_regression_is_translated_into_the_problem_s_coding(name):
+    solver = Logistic(uci(name, "1", 0.0))
+    solver.run(1e-4)
+    f = solver.model.decision_function(solver.X)
+    b = solver.result().b
+    np.testing.assert_allclose(solver.problem.decision(b), f, atol=1e-9)
+
+
+def test_a_solver_that_fails_leaves_a_note(monkeypatch):
+    class Broken(Logistic):
+        def run(self, stop):
+            if self.problem.n_samples > 60:  # not in the warm-up
+                raise ValueError("no idea\nat all")
+
+    monkeypatch.setitem(SOLVERS, "broken", Broken)
+    broken, fine = race(synthetic(100, 3, "1", 0.01), [("broken", 1.0), ("logistic", 1e-4)], repeats=2)
+    assert math.isnan(broken["seconds"]) and broken["note"] == "ValueError: no idea"
+    assert fine["seconds"] > 0 and fine["note"] == ""
+
+
+def test_rounds_are_extrapolated_on_a_geometric_sequence():
+    bounds = tuple((0.5, 0.5 + 0.8**t) for t in range(1, 21))
+    assert expected_rounds(bounds) == pytest.approx(math.log(1e-3) / math.log(0.8))
+    assert math.isnan(expected_rounds(bounds[:9]))
+    assert math.isnan(expected_rounds(((0.0, 0.5),) * 20))
+    runs = pd.DataFrame({"rounds": [8, 16], "seconds": [1.0, 2.0], "expected_rounds": [20.0, 24.0]})
+    assert report.extrapolated_seconds(runs) == pytest.approx(3.0)
+    assert math.isnan(report.extrapolated_seconds(runs[:1]))

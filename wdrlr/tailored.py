@@ -1,0 +1,566 @@
+"""The tailored solver: an interior-point method for p = 1 with Algorithm 2 inside, certified at every step.
+
+The problem is that of ``wdrlr.problem`` in the coordinates of ``wdrlr.kernels``: minimise
+
+    lam radius + sum_i w_i s_i + penalty.|b|   subject to   s_i >= L(a_c) - lam cost_c   for the cuts c of sample i
+    and linear rows >= 0: lam, the box, the numbers' norm, each top above and each bottom below the scores of its feature.
+
+Method.
+
+    start with b = 0 and the two cuts (i, z_i) of every sample
+    repeat
+        M: the Newton matrix with s, slacks and multipliers eliminated; one Cholesky factorisation
+        a predictor step (target 0) sets the target tau, a corrector step aims at it with second-order terms
+        lower bound: masses and slopes after the full step, made feasible as in ``_bound_below``
+        shorten the step until the cuts that Algorithm 2 finds at the trial point violate s by no more than a share of
+        the complementarity; failing that, stay where we are, keep the cuts found, and solve again
+        upper bound: F at the trial point, from the same separation
+        move: multipliers and slacks are clipped one by one, s_i is raised above new cuts, tau falls
+    until upper - lower <= tol
+
+Every pair of slack and multiplier aims at the product tau. Nothing of order N is factorised: M has an order of 2 + n + k
+(plus two for each feature with three levels or more), and its cost is linear in N.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import expit
+
+from wdrlr import kernels
+from wdrlr.certificate import coefficient_bounds
+from wdrlr.problem import Problem, log_loss
+from wdrlr.solution import Solution, closed_form, prefer_constant
+
+LOG_2 = np.log(2.0)
+FIRST_TAU = 0.1  # times 1 / N
+SHARE_OF_VIOLATION = 0.1  # of the complementarity, that new cuts may violate s by
+LEAST_MULTIPLIER, LEAST_SLACK = 0.02, 0.05  # what a step leaves of a multiplier and of a slack
+PRUNE_EVERY = 4
+PROXIMAL = 1e-3  # times pairs * tau: weak ridge, for directions that the data do not determine
+MIN_LEVELS_FOR_TOPS = 3
+NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
+
+
+class LinearRows:
+    """Sparse rows r with values const_r + row_r . theta."""
+
+    def __init__(self, rows: list[tuple[list, list, float]] = ()):
+        self.ends = np.zeros(1, np.int64)
+        self.index, self.value, self.const = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+        self.append(rows)
+
+    def append(self, rows: list[tuple[list, list, float]]) -> None:
+        """Add rows given as (coordinates, coefficients, constant)."""
+        lengths = np.cumsum([len(row[0]) for row in rows], dtype=np.int64)
+        self.ends = np.concatenate([self.ends, self.ends[-1] + lengths])
+        self.index = np.concatenate([self.index, *(np.asarray(row[0], np.int64) for row in rows)])
+        self.value = np.concatenate([self.value, *(np.asarray(row[1], float) for row in rows)])
+        self.const = np.concatenate([self.const, np.array([row[2] for row in rows], float)])
+
+    def __len__(self) -> int:
+        return len(self.const)
+
+    def times(self, theta: np.ndarray) -> np.ndarray:
+        return kernels.rows_times(self.ends, self.index, self.value, theta)
+
+    def values(self, theta: np.ndarray) -> np.ndarray:
+        return self.const + self.times(theta)
+
+    def transposed_times(self, y: np.ndarray, E: int) -> np.ndarray:
+        return kernels.rows_transposed_times(self.ends, self.index, self.value, y, E)
+
+    def add_gram(self, M: np.ndarray, D: np.ndarray) -> None:
+        kernels.add_rows_gram(M, self.ends, self.index, self.value, D)
+
+
+class Coordinates:
+    """The coordinates of ``wdrlr.kernels`` for the data of a problem, and the linear map from them to b.
+
+    They depend on the data and the coding only, so that problems that differ in radius, label cost, penalty or bound
+    can share them.
+    """
+
+    def __init__(self, problem: Problem):
+        N, n, m = problem.n_samples, problem.n_numeric, problem.n_categorical
+        offsets = np.append(problem.offsets, sum(problem.n_levels)).astype(np.int64)
+        z = np.ascontiguousarray(problem.z + problem.offsets, dtype=np.int32).reshape(N, m)
+        counts = np.bincount(z.ravel(), minlength=offsets[-1])
+        column = np.full(offsets[-1], -1, np.int32)
+        top = np.full((2, m), -1, np.int32)
+        matrix, p = problem.level_matrix, problem.n_coefficients
+        self.to_theta = np.zeros((p, p))  # theta[:p] = to_theta b
+        self.to_theta[: 1 + n, : 1 + n] = np.eye(1 + n)
+        rows_b: list[tuple[list, list, float]] = [([1 + r], [1.0], 0.0) for r in range(n)]
+        intercept: tuple[list, list] = ([0], [1.0])
+        at = 1 + n
+        for j in range(m):
+            levels = np.arange(offsets[j], offsets[j + 1])
+            common = levels[np.argmax(counts[levels])]
+            others = levels[levels != common]
+            mine = np.arange(at, at + len(others))
+            column[others] = mine
+            at += len(others)
+            block = matrix[others][:, mine - 1 - n] - matrix[common, mine - 1 - n]
+            self.to_theta[np.ix_(mine, mine)] = block
+            self.to_theta[0, mine] = matrix[common, mine - 1 - n]
+            back = np.linalg.inv(block)
+            rows_b += [(mine[row != 0], row[row != 0], 0.0) for row in back]
+            shift = -matrix[common, mine - 1 - n] @ back
+            intercept[0].extend(mine[shift != 0])
+            intercept[1].extend(shift[shift != 0])
+        self.n_scores = at
+        for j in range(m):
+            if problem.n_levels[j] >= MIN_LEVELS_FOR_TOPS:
+                top[:, j] = at, at + 1
+                at += 2
+        self.E = at + 1
+        self.b_rows = [(*intercept, 0.0), *rows_b]
+        self.b_of_theta = LinearRows(self.b_rows)
+        x = np.ascontiguousarray(problem.x, dtype=float)
+        self.data = kernels.Data(x, z, problem.y.astype(float), problem.w.astype(float), offsets, column, top)
+
+
+def solve_tailored(
+    problem: Problem, *, tol: float = 1e-6, max_iter: int = 500, coordinates: Coordinates | None = None
+) -> Solution:
+    """Minimise the objective of ``problem`` to a certified absolute gap of ``tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+        With p = 1.
+    tol : float
+        Absolute gap of the objective, which is at most log 2 (the value of b = 0).
+    max_iter : int
+        Largest number of Newton systems. If it is reached the gap of the solution is above ``tol``.
+    coordinates : Coordinates or None
+        Those of a problem with the same data and coding, to save making them again.
+
+    Raises
+    ------
+    ValueError
+        If p is not 1.
+    """
+    if problem.metric.p != 1:
+        raise ValueError(f"the tailored solver needs p = 1, not {problem.metric.p}; use solve_column_constraint.")
+    known = closed_form(problem)
+    if known is not None:
+        return known
+    start = perf_counter()
+    method = _InteriorPoint(problem, coordinates or Coordinates(problem), tol)
+    n_steps = 0
+    while method.upper - method.lower > tol and n_steps < max_iter:
+        n_steps += 1
+        method.step()
+    b = method.coordinates.b_of_theta.times(method.best)
+    b[0] *= problem.fit_intercept
+    solution = Solution(
+        b=np.clip(b, -problem.coef_bound, problem.coef_bound),
+        lam=float(method.best[-1]) if problem.radius > 0 else np.nan,
+        upper=method.upper,
+        lower=min(method.lower, method.upper),
+        n_rounds=n_steps,
+        n_cuts=len(method.p),
+        solver_seconds=perf_counter() - start,
+    )
+    return prefer_constant(problem, solution, tol)
+
+
+class _InteriorPoint:
+    """The state of the method; ``step`` is one pass of the loop in the module's docstring.
+
+    theta (E,), s (N,); pool with p, f (C,) multipliers and slacks; limits (linear rows) with limit_p, limit_f; for every
+    penalised coefficient |b_j| <= r_j: plus = r - b and minus = r + b with multipliers plus_p + minus_p = penalty.
+    """
+
+    def __init__(self, problem: Problem, coordinates: Coordinates, tol: float):
+        self.problem, self.coordinates, self.tol = problem, coordinates, tol
+        self.data, E = coordinates.data, coordinates.E
+        metric = problem.metric
+        self.change_cost = 1.0 / metric.scale
+        self.label_cost = metric.label_change if problem.radius > 0 else np.inf
+        self.largest_b, self.largest_lam = coefficient_bounds(problem, LOG_2)
+
+        self.penalty = problem.penalty.astype(float).copy()
+        if not problem.fit_intercept:
+            self.penalty[0] = 2.0  # exact: the objective changes by at most 1 a unit of b_0
+        self.penalised = np.flatnonzero(self.penalty > 0)
+        self.gamma = self.penalty[self.penalised]
+        self.penalised_rows = LinearRows([coordinates.b_rows[j] for j in self.penalised])
+
+        self._make_limits()
+        self.theta = np.zeros(E)
+        self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
+        self.theta[self.top_column] = 0.1 * self.top_sign
+        w = self.data.w
+        self.tau = FIRST_TAU / len(w)
+        empty = kernels.empty_pool(len(w))
+        _, owner, new = self._separate(self.theta, np.full(len(w), -np.inf), empty)
+        self.pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
+        value = self._values(self.theta)
+        self.s = np.maximum.reduceat(value, self.pool.start[:-1]) + self.tau / w
+        self.f = self._by_cut(self.s) - value
+        self.p = self._normalised(self.tau / self.f)
+        self.limit_f = self.limits.values(self.theta)
+        self.limit_p = np.minimum(self.tau / self.limit_f, 1.0)
+        self.plus = 2 * self.tau / self.gamma
+        self.minus = self.plus.copy()
+        self.plus_p = self.gamma / 2
+        self.minus_p = self.gamma / 2
+        self.b_before = np.zeros(len(self.gamma))
+        self.upper, self.lower, self.best = np.inf, 0.0, self.theta
+        self.n_steps, self.length = 0, 1.0
+
+    def _make_limits(self) -> None:
+        """The linear rows: first those of tops and bottoms, then lam >= 0, the box, and the norm of the numbers."""
+        problem, data, E = self.problem, self.data, self.coordinates.E
+        rows, column, sign = [], [], []
+        for j in range(problem.n_categorical):
+            for side, sgn in ((0, 1.0), (1, -1.0)):
+                if data.top[side, j] < 0:
+                    continue
+                for score in data.column[data.offsets[j] : data.offsets[j + 1]]:
+                    rows.append(([data.top[side, j]], [sgn], 0.0))
+                    if score >= 0:
+                        rows[-1] = ([data.top[side, j], score], [sgn, -sgn], 0.0)
+                    column.append(data.top[side, j])
+                    sign.append(sgn)
+        self.n_top_rows = len(rows)
+        self.top_column, self.top_sign = np.array(column, int), np.array(sign)
+        self.top_start = np.flatnonzero(np.diff(self.top_column, prepend=-1))  # the first row of each top
+        self.top_count = np.diff(self.top_start, append=len(rows))
+        if problem.radius > 0:
+            rows.append(([E - 1], [1.0], 0.0))
+        self.box = None
+        if np.isfinite(problem.coef_bound):
+            self.box = slice(len(rows), len(rows) + 2 * problem.n_coefficients)
+            for index, value, _ in self.coordinates.b_rows:
+                rows += [(index, -np.asarray(value), problem.coef_bound), (index, value, problem.coef_bound)]
+        if problem.radius > 0 and problem.metric.norm == "l1":
+            for r in range(problem.n_numeric):
+                rows += [([E - 1, 1 + r], [self.change_cost, sgn], 0.0) for sgn in (-1.0, 1.0)]
+        self.limits = LinearRows(rows)
+
+    # ------------------------------------------------------------ small helpers
+
+    def _separate(self, theta: np.ndarray, level: np.ndarray, pool: kernels.Pool):
+        return kernels.separate(theta, self.data, self.change_cost, self.label_cost, level, pool)
+
+    def _values(self, theta: np.ndarray, pool: kernels.Pool | None = None) -> np.ndarray:
+        """L(a) - lam cost of every cut; shape (C,)."""
+        pool = pool or self.pool
+        return log_loss(kernels.arguments(theta, self.data.x, pool)) - pool.cost * theta[-1]
+
+    def _by_cut(self, per_sample: np.ndarray) -> np.ndarray:
+        """(N,) to (C,)"""
+        return per_sample.repeat(np.diff(self.pool.start))
+
+    def _normalised(self, p: np.ndarray) -> np.ndarray:
+        """Multipliers scaled to sum to w_i a sample."""
+        return p * self._by_cut(self.data.w / np.add.reduceat(p, self.pool.start[:-1]))
+
+    def _objective(self, theta: np.ndarray, per_sample: np.ndarray) -> float:
+        """lam radius + w.(per_sample) + penalty.|b|"""
+        b = self.coordinates.b_of_theta.times(theta)
+        lam = self.problem.radius * theta[-1] if self.problem.radius > 0 else 0.0
+        return float(self.data.w @ per_sample + lam + self.penalty @ np.abs(b))
+
+    # ------------------------------------------------------------ one step
+
+    def step(self) -> None:
+        """One Newton system: direction, lower bound, trial points with upper bounds, move."""
+        self.n_steps += 1
+        self._linearise()
+        direction = self._predict_and_correct()
+        self._bound_below(direction)
+        trial = self._search(direction)
+        if self.upper - self.lower > self.tol:
+            self._move(direction, trial)
+
+    def _linearise(self) -> None:
+        """Slopes, which pairs are alive, and the factorised Newton matrix."""
+        E, p = self.coordinates.E, self.coordinates.n_scores
+        self.several = self._by_cut(np.diff(self.pool.start)) > 1  # a sample's only cut has no slack to speak of
+        self.t = expit(kernels.arguments(self.theta, self.data.x, self.pool))
+        # A top that no cut uses would have no force: it is left out.
+        self.used = np.zeros(E, bool)
+        self.used[:p] = True
+        self.used[-1] = self.problem.radius > 0
+        self.used[self.pool.entry] = True
+        self.live = np.ones(len(self.limits), bool)
+        self.live[: self.n_top_rows] = self.used[self.top_column]
+        self.limit_p = np.where(self.live, self.limit_p, 0.0)
+        self.n_pairs = max(int(self.several.sum() + self.live.sum()) + 2 * len(self.gamma), 1)
+
+        M = kernels.gram(E, self.data.x, self.pool, self.t, self.p, self.f)
+        self.limits.add_gram(M, self.limit_p / self.limit_f)
+        self.D_plus, self.D_minus = self.plus_p / self.plus, self.minus_p / self.minus
+        self.penalised_rows.add_gram(M, 4 * self.D_plus * self.D_minus / (self.D_plus + self.D_minus))
+        diagonal = M.ravel()[:: E + 1]
+        diagonal[:p] += PROXIMAL * self.n_pairs * self.tau
+        diagonal[~self.used] = 1.0
+        self.scale = np.sqrt(np.maximum(diagonal, 1e-30))
+        M /= self.scale
+        M /= self.scale[:, None]
+        regular, failed = 1e-13, 1
+        while failed:
+            diagonal += regular
+            self.factor, failed = lapack.dpotrf(M, lower=1)
+            regular *= 10
+
+    def _solve(self, g: np.ndarray) -> np.ndarray:
+        """-M^-1 g"""
+        right = np.where(self.used, g, 0.0) / self.scale
+        return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
+
+    def _newton_step(self, target, limit_target, plus_target, minus_target, curvature) -> SimpleNamespace:
+        """The Newton step for the given targets of the products; multipliers as they are after the full step.
+
+        ``curvature`` is the second-order change of the cuts' values, for the corrector.
+        """
+        e = (target - self.p * curvature) / self.f
+        limit_e = np.where(self.live, limit_target / self.limit_f, 0.0)
+        plus_e, minus_e = plus_target / self.plus, minus_target / self.minus
+        D, difference = self.D_plus + self.D_minus, self.D_plus - self.D_minus
+        surplus = plus_e + minus_e - self.gamma
+        E, x, w = self.coordinates.E, self.data.x, self.data.w
+        g = kernels.gradient(E, x, w, self.pool, self.t, self.p, self.f, e)
+        g -= self.limits.transposed_times(limit_e, E)
+        g += self.penalised_rows.transposed_times(plus_e - minus_e - difference / D * surplus, E)
+        g[-1] += self.problem.radius
+        theta = self._solve(g)
+        a = kernels.arguments(theta, x, self.pool)
+        change = self.t * a - self.pool.cost * theta[-1]
+        ds, p = kernels.directions(change, w, self.pool, self.p, self.f, e)
+        limit_f, b = self.limits.times(theta), self.penalised_rows.times(theta)
+        r = (surplus + difference * b) / D
+        return SimpleNamespace(
+            theta=theta,
+            a=a,
+            f=np.where(self.several, self._by_cut(ds) - change, 0.0),
+            p=p,
+            limit_f=limit_f,
+            limit_p=limit_e - self.limit_p / self.limit_f * limit_f,
+            r=r,
+            plus=r - b,
+            minus=r + b,
+            plus_p=plus_e - self.D_plus * (r - b),
+            minus_p=minus_e - self.D_minus * (r + b),
+        )
+
+    def _predict_and_correct(self) -> SimpleNamespace:
+        """Mehrotra's predictor-corrector; sets ``goal``, the tau aimed at."""
+        several, live = self.several, self.live
+        zeros = np.zeros(len(self.p))
+        now = np.where(several, zeros, self.p * self.f)  # a single cut keeps its product
+        step = self._newton_step(now, 0 * self.limit_p, 0 * self.plus, 0 * self.minus, zeros)
+        pairs = (
+            (self.p[several], step.p[several] - self.p[several], self.f[several], step.f[several]),
+            (self.limit_p[live], step.limit_p[live] - self.limit_p[live], self.limit_f[live], step.limit_f[live]),
+            (self.plus_p, step.plus_p - self.plus_p, self.plus, step.plus),
+            (self.minus_p, step.minus_p - self.minus_p, self.minus, step.minus),
+        )
+        mu = sum(p @ f for p, _, f, _ in pairs) / self.n_pairs
+        length_p = min(_longest(p, dp) for p, dp, _, _ in pairs)
+        length_f = min(_longest(f, df) for _, _, f, df in pairs)
+        left = sum((p + length_p * dp) @ (f + length_f * df) for p, dp, f, df in pairs) / self.n_pairs
+        # A long last step shows that the cuts in hand are the right ones: then tau may fall fast.
+        limit = 0.2 if self.length >= 0.9 else 0.5 if self.length > 0.3 else 1.0
+        sigma = min(max((left / mu) ** 3, 0.02) if mu > 0 else 0.1, 0.9, limit)
+        goal = max(min(sigma * mu, self.tau), 0.1 * self.tau, 0.1 * self.tol / self.n_pairs)
+        self.goal = goal
+        trusted = min(length_f, length_p) > 0.1
+
+        def with_second_order(dp, df):
+            return goal - trusted * np.clip(dp * df, -10 * goal, 10 * goal)
+
+        t = self.t
+        curvature = np.where(several, np.maximum(-0.5 * t * (1 - t) * step.a**2, -0.5 * self.f), 0.0)
+        return self._newton_step(
+            np.where(several, with_second_order(step.p - self.p, step.f), self.p * self.f),
+            with_second_order(step.limit_p - self.limit_p, step.limit_f),
+            with_second_order(step.plus_p - self.plus_p, step.plus),
+            with_second_order(step.minus_p - self.minus_p, step.minus),
+            trusted * curvature,
+        )
+
+    def _bound_below(self, step: SimpleNamespace) -> None:
+        """A lower bound from the masses and slopes after the full step.
+
+        The argument is that of ``certificate.lower_bound``: masses that sum to w_i a sample, slopes in [0, 1], value
+        sum of mass * H(slope). The balance r (in terms of b) may stay within the penalties; the numbers' part may cost
+        what the masses leave of the radius; what is left over is charged at the largest |b_j| and lam that the objective
+        allows, or at the box. Up to three times, the balance is repaired through the Newton matrix.
+        """
+        problem, E, x, w = self.problem, self.coordinates.E, self.data.x, self.data.w
+        radius, metric = problem.radius, problem.metric
+        numbers = slice(1, 1 + problem.n_numeric)
+        curvature = self.p * self.t * (1 - self.t)
+        mass, v = step.p.copy(), step.p * self.t + curvature * step.a
+        force = np.where(self.live, np.maximum(step.limit_p, 0.0), 0.0)
+        for repairs_left in (3, 2, 1, 0):
+            entropy, spent, balance = kernels.dual_point(E, x, w, self.pool, mass, v)
+            if self.n_top_rows:  # mass at a top stands for levels: it is spread over them
+                share = np.maximum(force[: self.n_top_rows], 1e-300)
+                share /= np.add.reduceat(share, self.top_start).repeat(self.top_count)
+                back = np.zeros(len(self.limits))
+                back[: self.n_top_rows] = -self.top_sign * balance[self.top_column] * share
+                balance = balance + self.limits.transposed_times(back, E)
+            r = self.coordinates.to_theta.T @ balance[: self.coordinates.n_scores]
+            r -= np.clip(r, -self.penalty, self.penalty)
+            wall = np.zeros_like(r)  # the force of the box
+            if self.box:
+                wall = force[self.box].reshape(-1, 2) @ [-1.0, 1.0]
+            toll = metric.numeric_distance(r[numbers] - wall[numbers])
+            if radius > 0 and toll > 0:
+                paid = min(max(radius - spent, 0.0) / toll, 1.0)
+                spent += paid * toll
+                r[numbers] -= paid * (r - wall)[numbers]
+            over = max(spent - radius, 0.0)
+            charge = np.abs(r[r != 0]) @ self.largest_b[r != 0] + over * self.largest_lam
+            self.lower = max(self.lower, entropy - charge)
+            enough = self.upper - self.lower <= self.tol
+            hopeless = self.upper - entropy > self.tol
+            if enough or hopeless or not repairs_left:
+                return
+            g = self.coordinates.b_of_theta.transposed_times(r - wall, E)
+            g[-1] = min(radius - spent, 0.0)
+            repair = self._solve(g)
+            a = kernels.arguments(repair, x, self.pool)
+            change = self.t * a - self.pool.cost * repair[-1]
+            repaired = kernels.directions(change, w, self.pool, self.p, self.f, mass)[1]
+            v += self.t * (repaired - mass) + curvature * a
+            mass = repaired
+            moved = self.limit_p / self.limit_f * self.limits.times(repair)
+            force = np.where(self.live, np.maximum(force - moved, 0.0), 0.0)
+
+    def _search(self, step: SimpleNamespace) -> SimpleNamespace:
+        """Shorten the step until the cuts found at the trial point fit under s; update the upper bound."""
+        w, theta = self.data.w, self.theta
+        hard = self.live.copy()
+        hard[: self.n_top_rows] = False
+        length = min(1.0, 0.99 * _longest(self.limit_f[hard], step.limit_f[hard]))
+        ceiling = self._objective(theta, self.s)
+        pool, old, n_halved = self.pool, np.arange(len(self.p)), 0
+        while True:
+            at = theta + length * step.theta
+            self._make_way(at)
+            self._add_norm_row(at, step)
+            wanted = np.maximum(self.f + length * step.f, LEAST_SLACK * self.f)
+            s = self.s.copy()
+            none_fresh = np.zeros(len(self.p), bool)
+            kernels.raise_s(s, self._values(at), wanted, self.p, none_fresh, w, self.pool, self.tau)
+            worst, owner, new = self._separate(at, s + self.goal / w, pool)
+            pool, before = kernels.merge(pool, np.ones(len(pool.sign), bool), owner, new)
+            old = np.where(before >= 0, old[before], -1)
+            objective = self._objective(at, worst)
+            self._note_upper(at, objective)
+            violation = w @ np.maximum(worst - s, 0.0)
+            slackness = self.n_pairs * self.tau
+            fits = violation <= SHARE_OF_VIOLATION * slackness and objective <= ceiling + slackness
+            grown = len(pool.sign) > len(self.p)
+            if fits or (n_halved >= 2 and grown) or n_halved >= 12:
+                return SimpleNamespace(theta=at, wanted=wanted, pool=pool, old=old, moves=fits, length=length)
+            length *= 0.5
+            n_halved += 1
+
+    def _note_upper(self, theta: np.ndarray, objective: float) -> None:
+        if not self.problem.fit_intercept:  # the answer will have b_0 = 0
+            theta = theta.copy()
+            theta[0] -= self.coordinates.b_of_theta.times(theta)[0]
+            worst = self._separate(theta, np.full(len(self.s), np.inf), self.pool)[0]
+            objective = self._objective(theta, worst)
+        if objective < self.upper:
+            self.upper, self.best = objective, theta.copy()
+
+    def _make_way(self, at: np.ndarray) -> None:
+        """Tops rise, and bottoms fall, ahead of the scores of their levels (in place)."""
+        if not self.n_top_rows:
+            return
+        start, column = self.top_start, self.top_column[self.top_start]
+        sign = self.top_sign[start]
+        level = self.top_sign * at[self.top_column] - self.limits.times(at)[: self.n_top_rows]
+        edge = np.maximum.reduceat(level + LEAST_SLACK * self.limit_f[: self.n_top_rows], start)
+        idle = np.maximum.reduceat(level, start) + 0.05 * at[-1] * self.change_cost
+        at[column] = sign * np.where(self.used[column], np.maximum(sign * at[column], edge), idle)
+
+    def _add_norm_row(self, at: np.ndarray, step: SimpleNamespace) -> None:
+        """lam >= dual_norm(b_N) at the trial point, for l2 and linf by a tangent of the norm there (in place)."""
+        problem = self.problem
+        b_numeric = at[1 : 1 + problem.n_numeric]
+        if problem.radius == 0 or problem.metric.norm == "l1" or not b_numeric.any():
+            return
+        tangent = b_numeric / np.linalg.norm(b_numeric) if problem.metric.norm == "l2" else np.sign(b_numeric)
+        short = problem.metric.dual_norm(b_numeric) - at[-1]
+        if -short * self.change_cost < 0.5 * self.limits.values(at)[self.n_top_rows :].min():
+            at[-1] = max(at[-1], at[-1] + short + self.tau / problem.radius)
+            index = [len(at) - 1, *range(1, 1 + problem.n_numeric)]
+            self.limits.append([(index, [self.change_cost, *-tangent], 0.0)])
+            self.limit_f, self.limit_p = np.append(self.limit_f, 1.0), np.append(self.limit_p, 0.0)
+            self.live, step.limit_f = np.append(self.live, True), np.append(step.limit_f, 0.0)
+            step.limit_p = np.append(step.limit_p, 0.0)
+
+    def _move(self, step: SimpleNamespace, trial: SimpleNamespace) -> None:
+        """Go to the trial point, or stay and take its cuts in; prune now and then."""
+        w = self.data.w
+        if trial.moves:
+            self.theta, self.tau, self.length = trial.theta, self.goal, trial.length
+            self.p = self._normalised(np.maximum(step.p, LEAST_MULTIPLIER * self.p))
+            self.f = trial.wanted
+            self.limit_f = self.limits.values(self.theta)
+            kept = np.maximum(step.limit_p, LEAST_MULTIPLIER * self.limit_p)
+            fresh = self.tau / np.maximum(self.limit_f, 1e-300)
+            self.limit_p = np.where(self.live & (self.limit_p > 0), kept, fresh)
+            self._move_penalty(step)
+        else:
+            self.length = 0.0
+            self.limit_f = self.limits.values(self.theta)
+            fresh = self.tau / np.maximum(self.limit_f, 1e-300)
+            self.limit_p = np.where(self.live & (self.limit_p > 0), self.limit_p, fresh)
+
+        self._take_in(trial.pool, trial.old)
+        if trial.moves and self.n_steps % PRUNE_EVERY == 0:
+            mass = self._by_cut(w)
+            largest = self._by_cut(np.maximum.reduceat(self.p, self.pool.start[:-1]))
+            keep = (self.p > 1e-4 * mass) | (self.f < 1e3 * self.tau / mass) | (self.p >= largest)
+            self.pool, old = kernels.merge(self.pool, keep, np.zeros(0, np.int32), kernels.empty_pool(len(w)))
+            self.p, self.f = self.p[old], self.f[old]
+        # A sample's only cut has all its mass and the slack that goes with it.
+        single = np.diff(self.pool.start) == 1
+        cut = self.pool.start[:-1][single]
+        self.p[cut] = w[single]
+        self.s[single] += self.tau / w[single] - self.f[cut]
+        self.f[cut] = self.tau / w[single]
+
+    def _move_penalty(self, step: SimpleNamespace) -> None:
+        """New r, plus, minus and their multipliers; called when theta has moved."""
+        b = self.penalised_rows.times(self.theta)
+        r = np.maximum(b + LEAST_SLACK * self.plus, -b + LEAST_SLACK * self.minus)
+        r = np.maximum(r, self.b_before + self.plus + self.length * step.r)
+        self.b_before, self.plus, self.minus = b, r - b, r + b
+        plus_p = np.maximum(step.plus_p, LEAST_MULTIPLIER * self.plus_p)
+        minus_p = np.maximum(step.minus_p, LEAST_MULTIPLIER * self.minus_p)
+        self.plus_p = plus_p * self.gamma / (plus_p + minus_p)
+        self.minus_p = minus_p * self.gamma / (plus_p + minus_p)
+
+    def _take_in(self, pool: kernels.Pool, old: np.ndarray) -> None:
+        """Let ``pool`` be the cuts in hand; ``old`` says which of the present ones each was, -1 for a new one."""
+        fresh = old < 0
+        self.p, self.f = np.where(fresh, 0.0, self.p[old]), np.where(fresh, 0.0, self.f[old])
+        self.pool = pool
+        value = self._values(self.theta)
+        kernels.raise_s(self.s, value, self.f, self.p, fresh, self.data.w, pool, self.tau)
+        self.f = self._by_cut(self.s) - value
+        mass = self._by_cut(self.data.w)
+        self.p[fresh] = np.minimum(self.tau / self.f[fresh], 0.5 * mass[fresh])
+
+
+def _longest(value: np.ndarray, change: np.ndarray) -> float:
+    """The largest step in [0, 1] that keeps value + step * change >= 0."""
+    falling = change < 0
+    return min(1.0, float(np.min(value[falling] / -change[falling], initial=np.inf)))
