@@ -1,5 +1,6 @@
 """Small random problems, and the objective computed the slow way, for the tests."""
 
+import copy
 from itertools import product
 
 import numpy as np
@@ -49,6 +50,13 @@ def random_problem(
         coef_bound=coef_bound,
         fit_intercept=fit_intercept,
     )
+
+
+def at(problem, radius):
+    """The same problem with another radius."""
+    problem = copy.copy(problem)
+    object.__setattr__(problem, "radius", radius)
+    return problem
 
 
 def random_coefficients(problem, seed=0, size=1.0):

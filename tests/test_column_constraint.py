@@ -6,11 +6,12 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from tests.instances import cost_by_hand, enumerated_points, random_problem, worst_case_by_hand
+from tests.instances import at, cost_by_hand, enumerated_points, random_problem, worst_case_by_hand
 from wdrlr import column_constraint
 from wdrlr.certificate import upper_bound
 from wdrlr.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.cuts import all_cuts
+from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.programs import solve_program
 from wdrlr.solution import best_constant, closed_form, is_separable
 
@@ -184,8 +185,19 @@ def test_from_half_the_label_cost_on_the_answer_is_zero(metric_scale, factor):
         assert not solution.b.any()
         assert solution.upper == pytest.approx(np.log(2), abs=1e-12)
         assert solution.gap <= 1e-6
-    assert known.gap <= 1e-9
-    assert closed_form(random_problem(15, label_cost=2.0, metric_scale=metric_scale, radius=0.99 / scale)) is None
+    assert known.gap == 0
+
+
+@pytest.mark.parametrize("setting", [{}, {"n": 0, "label_cost": 5.0}, {"n": 3, "norm": "l2"}, {"p": 2.0}])
+def test_the_closed_form_applies_where_zero_is_optimal_and_only_there(setting):
+    for seed in range(4):
+        problem = random_problem(seed, **setting)
+        needed = largest_useful_radius(problem)
+        applies = [r for r in np.linspace(0.01, 1.0, 60) * problem.metric.label_change if closed_form(at(problem, r))]
+        assert applies
+        assert min(applies) >= needed - 1e-9
+        assert solve_column_constraint(at(problem, min(applies)), all_violated=True).lower >= np.log(2) - 1e-6
+        assert closed_form(at(problem, 0.0)) is None
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])

@@ -1,12 +1,10 @@
 """radius_max against fits on both sides of it."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.instances import random_problem
+from tests.instances import at, random_problem
 from wdrlr import WassersteinLogisticRegression, radius_max
 from wdrlr.column_constraint import solve_column_constraint
 from wdrlr.largest_radius import largest_useful_radius
@@ -33,9 +31,7 @@ SETTINGS = [
 
 
 def fit_at(problem, radius):
-    problem = copy.copy(problem)
-    object.__setattr__(problem, "radius", radius)
-    return solve_column_constraint(problem, all_violated=True, tol=1e-7)
+    return solve_column_constraint(at(problem, radius), all_violated=True, tol=1e-7)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

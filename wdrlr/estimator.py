@@ -22,7 +22,8 @@ from wdrlr.conic import choose_conic_solver
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.metric import NORMS, ground_metric
 from wdrlr.problem import Problem, merge_duplicates
-from wdrlr.solution import Solution, closed_form, is_separable
+from wdrlr.solution import Solution, is_separable
+from wdrlr.tailored import solve_tailored
 
 
 class SeparableDataWarning(ConvergenceWarning):
@@ -68,19 +69,20 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     coef_bound : float or None, default None
         Bound on the size of every coefficient, the intercept included.
     fit_intercept : bool, default True
-    solver : {"auto", "column-constraint", "monolithic"}, default "auto"
-        "column-constraint" is Algorithm 1 of the paper, and what "auto" takes; "monolithic" solves Theorem 1's
-        program whole, which is exponential in the number of categorical features.
+    solver : {"auto", "tailored", "column-constraint", "monolithic"}, default "auto"
+        "tailored" is an interior-point method made for this problem with p = 1, "column-constraint" Algorithm 1 of
+        the paper, "monolithic" Theorem 1's program whole, exponential in the number of categorical features. "auto"
+        takes "tailored" where p = 1, else "column-constraint".
     solver_options : dict or None, default None
         For "column-constraint": ``all_violated``, ``easing``, ``form``; for "monolithic": ``form``; see
         ``wdrlr.column_constraint``. By default all violated samples get a cut in each round, which gives the same
         solution as the paper's one cut a round, sooner.
     conic_solver : {"auto", "MOSEK", "CLARABEL", "SCS"}, default "auto"
-        "auto": MOSEK if its licence can be checked out, else CLARABEL.
+        For the two conic ways. "auto": MOSEK if its licence can be checked out, else CLARABEL.
     tol : float, default 1e-6
         Certified absolute gap of the objective at which to stop.
-    max_iter : int, default 10_000
-        Largest number of rounds.
+    max_iter : int, default 1000
+        Largest number of Newton systems ("tailored") or rounds ("column-constraint").
     verbose : int, default 0
         Above 0, one line says what was done.
 
@@ -95,7 +97,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     categories_ : list of ndarray
         The levels of each categorical feature.
     n_iter_, n_cuts_ : int
-        Programs solved, and cuts in the last one.
+        Newton systems or conic programs solved, and cuts in the last one.
     transport_multiplier_ : float
         lambda; nan at radius 0.
     objective_, lower_bound_, gap_ : float
@@ -143,7 +145,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "handle_unknown": [StrOptions({"error", "ignore"})],
         "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "column-constraint", "monolithic"})],
+        "solver": [StrOptions({"auto", "tailored", "column-constraint", "monolithic"})],
         "solver_options": [None, dict],
         "conic_solver": [StrOptions({"auto", "MOSEK", "CLARABEL", "SCS"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -169,7 +171,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         solver_options=None,
         conic_solver="auto",
         tol=1e-6,
-        max_iter=10_000,
+        max_iter=1000,
         verbose=0,
     ):
         self.radius = radius
@@ -375,7 +377,7 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     >>> from wdrlr import radius_max
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> round(radius_max(X, [0, 0, 1, 1], label_cost=2.0), 6)
-    1.0
+    0.5
     """
     model = WassersteinLogisticRegression(**parameters)
     model._validate_params()
@@ -383,9 +385,10 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
 
 
 def _solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
-    known = closed_form(problem)
-    if known is not None and solver == "auto":
-        return known
+    if solver == "auto":
+        solver = "tailored" if problem.metric.p == 1 else "column-constraint"
+    if solver == "tailored":
+        return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
     name = choose_conic_solver(conic_solver)
     if solver == "monolithic":
         return solve_monolithic(problem, tol=tol, conic_solver=name, **options)

@@ -94,8 +94,11 @@ class Coordinates:
         top = np.full((2, m), -1, np.int32)
         matrix, p = problem.level_matrix, problem.n_coefficients
         self.to_theta = np.zeros((p, p))  # theta[:p] = to_theta b
-        self.to_theta[: 1 + n, : 1 + n] = np.eye(1 + n)
-        rows_b: list[tuple[list, list, float]] = [([1 + r], [1.0], 0.0) for r in range(n)]
+        # Numbers are scaled to [-1, 1]: theta[1 + r] = x_scale[r] b[1 + r].
+        largest = np.abs(problem.x).max(axis=0, initial=0.0)
+        self.x_scale = np.where(largest > 0, largest, 1.0)
+        self.to_theta[: 1 + n, : 1 + n] = np.diag([1.0, *self.x_scale])
+        rows_b: list[tuple[list, list, float]] = [([1 + r], [1.0 / self.x_scale[r]], 0.0) for r in range(n)]
         intercept: tuple[list, list] = ([0], [1.0])
         at = 1 + n
         for j in range(m):
@@ -121,7 +124,7 @@ class Coordinates:
         self.E = at + 1
         self.b_rows = [(*intercept, 0.0), *rows_b]
         self.b_of_theta = LinearRows(self.b_rows)
-        x = np.ascontiguousarray(problem.x, dtype=float)
+        x = np.ascontiguousarray(problem.x / self.x_scale)
         self.data = kernels.Data(x, z, problem.y.astype(float), problem.w.astype(float), offsets, column, top)
 
 
@@ -243,7 +246,8 @@ class _InteriorPoint:
                 rows += [(index, -np.asarray(value), problem.coef_bound), (index, value, problem.coef_bound)]
         if problem.radius > 0 and problem.metric.norm == "l1":
             for r in range(problem.n_numeric):
-                rows += [([E - 1, 1 + r], [self.change_cost, sgn], 0.0) for sgn in (-1.0, 1.0)]
+                slope = 1.0 / self.coordinates.x_scale[r]
+                rows += [([E - 1, 1 + r], [self.change_cost, sgn * slope], 0.0) for sgn in (-1.0, 1.0)]
         self.limits = LinearRows(rows)
 
     # ------------------------------------------------------------ small helpers
@@ -492,7 +496,8 @@ class _InteriorPoint:
     def _add_norm_row(self, at: np.ndarray, step: SimpleNamespace) -> None:
         """lam >= dual_norm(b_N) at the trial point, for l2 and linf by a tangent of the norm there (in place)."""
         problem = self.problem
-        b_numeric = at[1 : 1 + problem.n_numeric]
+        x_scale = self.coordinates.x_scale
+        b_numeric = at[1 : 1 + problem.n_numeric] / x_scale
         if problem.radius == 0 or problem.metric.norm == "l1" or not b_numeric.any():
             return
         tangent = b_numeric / np.linalg.norm(b_numeric) if problem.metric.norm == "l2" else np.sign(b_numeric)
@@ -500,7 +505,7 @@ class _InteriorPoint:
         if -short * self.change_cost < 0.5 * self.limits.values(at)[self.n_top_rows :].min():
             at[-1] = max(at[-1], at[-1] + short + self.tau / problem.radius)
             index = [len(at) - 1, *range(1, 1 + problem.n_numeric)]
-            self.limits.append([(index, [self.change_cost, *-tangent], 0.0)])
+            self.limits.append([(index, [self.change_cost, *(-tangent / x_scale)], 0.0)])
             self.limit_f, self.limit_p = np.append(self.limit_f, 1.0), np.append(self.limit_p, 0.0)
             self.live, step.limit_f = np.append(self.live, True), np.append(step.limit_f, 0.0)
             step.limit_p = np.append(step.limit_p, 0.0)

@@ -1,0 +1,157 @@
+"""The tailored solver against the conic programs, the certificate and itself."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.instances import at, random_problem
+from tests.test_column_constraint import SETTINGS
+from wdrlr.certificate import lower_bound, upper_bound
+from wdrlr.column_constraint import solve_column_constraint
+from wdrlr.cuts import initial_cuts
+from wdrlr.tailored import Coordinates, solve_tailored
+
+
+def agree(problem, tol=1e-6):
+    """Certified, and within tolerance of the conic solver; bounds recomputed by the library's slow code."""
+    fast = solve_tailored(problem, tol=tol)
+    assert 0 <= fast.gap <= tol
+    assert upper_bound(problem, fast.b)[0] <= fast.upper + 1e-10
+    assert np.abs(fast.b).max() <= problem.coef_bound
+    assert fast.b[0] == 0 or problem.fit_intercept
+    slow = solve_column_constraint(problem, all_violated=True)
+    assert fast.lower <= slow.upper + 1e-10
+    assert slow.lower <= fast.upper + 1e-10
+    if slow.gap <= 1e-6:
+        assert fast.upper == pytest.approx(slow.upper, abs=2e-6)
+    return fast
+
+
+@pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting.get("p", 1.0) == 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_the_conic_solver(setting, seed):
+    agree(random_problem(seed, **setting))
+
+
+@st.composite
+def problems(draw):
+    m = draw(st.integers(0, 4))
+    n = draw(st.integers(0 if m else 1, 3))
+    unit = draw(st.booleans())
+    return random_problem(
+        draw(st.integers(0, 10_000)),
+        N=draw(st.integers(2, 40)),
+        n=n,
+        n_levels=tuple(draw(st.lists(st.integers(1, 4), min_size=m, max_size=m))),
+        radius=draw(st.sampled_from([0.0, 1e-4, 1e-3, 1e-2, 0.05, 0.2, 0.5])),
+        label_cost=draw(st.sampled_from([0.1, 1.0, max(m, 1.0)] + [np.inf] * (not unit))),
+        norm=draw(st.sampled_from(["l1", "l2", "linf"])),
+        metric_scale="unit" if unit else None,
+        gamma=draw(st.sampled_from([0.0, 5e-6, 5e-4, 5e-2])),
+        penalize_intercept=draw(st.booleans()),
+        coef_bound=draw(st.sampled_from([np.inf, 100.0, 1.0])),
+        fit_intercept=draw(st.booleans()),
+        coding=draw(st.sampled_from(["onehot", "pm1"])),
+        weighted=draw(st.booleans()),
+    )
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(problems())
+def test_agrees_with_the_conic_solver_on_any_instance(problem):
+    agree(problem)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("radius", [1e-3, 0.0])
+def test_numbers_of_any_scale(scale, norm, radius):
+    problem = random_problem(1, N=40, n=2, norm=norm, radius=radius)
+    problem.x[:, 0] *= scale
+    solution = solve_tailored(problem)
+    assert 0 <= solution.gap <= 1e-6
+    assert upper_bound(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
+def test_the_lower_bound_is_reached_by_other_means():
+    """Multipliers from the conic solver give the same lower bound through the independent code."""
+    problem = random_problem(2, N=40, radius=0.01)
+    fast = solve_tailored(problem, tol=1e-8)
+    assert fast.gap <= 1e-8
+    slow = solve_column_constraint(problem, all_violated=True, tol=1e-8)
+    assert fast.lower == pytest.approx(slow.lower, abs=2e-8)
+    # From hardly any information the bound is weak, but a bound.
+    cuts = initial_cuts(problem)
+    assert lower_bound(problem, cuts, np.ones(len(cuts)), fast.b, fast.upper) <= fast.upper
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"N": 1, "n_levels": (2, 2)},
+        {"N": 2, "n": 0, "n_levels": (2,)},
+        {"n_levels": (1, 1)},
+        {"n_levels": (1, 3)},
+        {"n": 0, "n_levels": (6,)},
+        {"label_cost": 1e-3},
+        {"label_cost": 1e4},
+    ],
+)
+def test_odd_shapes(setting):
+    problem = random_problem(3, **setting) if setting.get("N") != 1 else one_sample(**setting)
+    solution = solve_tailored(problem)
+    assert np.isfinite(solution.b).all()
+    assert 0 <= solution.gap <= 1e-6
+
+
+def one_sample(**setting):
+    problem = random_problem(3, **{**setting, "N": 2})
+    for name in ("x", "z", "y"):
+        object.__setattr__(problem, name, getattr(problem, name)[:1])
+    object.__setattr__(problem, "w", np.ones(1))
+    return problem
+
+
+def test_constant_columns_and_duplicated_rows():
+    problem = random_problem(4, N=30, n=2)
+    problem.x[:, 1] = 5.0
+    problem.z[:, 0] = 1
+    twice = copy.copy(problem)
+    for name in ("x", "z", "y", "w"):
+        object.__setattr__(twice, name, np.concatenate([getattr(problem, name)] * 2))
+    object.__setattr__(twice, "w", twice.w / 2)
+    assert solve_tailored(twice).upper == pytest.approx(agree(problem).upper, abs=2e-6)
+
+
+def test_is_deterministic_and_independent_of_the_order_of_rows_and_features():
+    problem = random_problem(5, N=30, n=2, n_levels=(2, 3, 4))
+    first, second = solve_tailored(problem), solve_tailored(problem)
+    assert first.b.tolist() == second.b.tolist()
+    order = np.random.default_rng(0).permutation(30)
+    other = copy.copy(problem)
+    for name in ("x", "z", "y", "w"):
+        object.__setattr__(other, name, getattr(problem, name)[order])
+    object.__setattr__(other, "x", other.x[:, ::-1].copy())
+    assert solve_tailored(other).upper == pytest.approx(first.upper, abs=2e-6)
+
+
+def test_coordinates_can_be_shared_between_radii_and_penalties():
+    problem = random_problem(6, N=30)
+    shared = Coordinates(problem)
+    for radius in (0.0, 1e-3, 0.1):
+        alone = solve_tailored(at(problem, radius))
+        assert solve_tailored(at(problem, radius), coordinates=shared).b.tolist() == alone.b.tolist()
+
+
+def test_stopping_early_is_visible_in_the_gap():
+    solution = solve_tailored(random_problem(7, N=30), max_iter=2)
+    assert solution.n_rounds == 2
+    assert solution.gap > 1e-3
+
+
+def test_p_other_than_1_is_refused():
+    with pytest.raises(ValueError, match="needs p = 1, not 2.0"):
+        solve_tailored(random_problem(0, p=2.0))
