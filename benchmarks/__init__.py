@@ -1,6 +1,6 @@
 """Benchmarks in the shape of benchopt: data sets, solvers, and an objective that no solver evaluates itself.
 
-    python -m benchmarks.run          all parts; see its --help
+python -m benchmarks.run          all parts; see its --help
 """
 
 import os

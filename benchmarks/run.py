@@ -24,15 +24,22 @@ from wdrlr.experiments import run_cell
 from wdrlr.methods import METHODS
 from wdrlr.paper import published_values
 from wdrlr.paths import project_root
+from wdrlr.problem import Problem
 from wdrlr.protocols import PROTOCOLS
 from wdrlr.solution import closed_form
 
 TOL = 1e-6
-LR_RADII = (0.0, *(10.0**exponent for exponent in range(-6, 2)))
+LR_RADII = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 SIZES = ((200, 10), (1000, 20), (2000, 50))
 DRO_SIZES = ((1000, 50), (5000, 50), (10_000, 100))
-SYNTHETIC_BALLS = (("1", 1e-3), ("1", 1e-2), ("m", 1e-2), ("m", 1e-1))
-"""kappa and radius for synthetic data, in units of Definition 2's metric; b = 0 is optimal for much larger radii."""
+SYNTHETIC_BALLS = (("1", 1e-2), ("m", 1e-2), ("m", 1e-1), ("m", 3e-1))
+"""kappa and radius for synthetic data, in units of Definition 2's metric.
+
+With kappa = 1 the adversary flips labels and hardly a feature, so that Algorithm 1 ends in its first rounds.
+"""
+TRACED_SYNTHETIC_BALLS = (("1", 1e-2), ("m", 1e-1))
+TRACED_BALLS = (("1", 1e-3), ("m", 1e-2))
+"""For the paper's data sets, in units of the metric divided by n + m + kappa."""
 TRACED_SETS = ("spect", "breast-cancer", "house-votes-84")
 ALGORITHM_1_SECONDS = 120.0
 """A run of Algorithm 1 is started only if one twice as long as the last would end within so many seconds."""
@@ -45,23 +52,27 @@ def lr(store: Store, ours: str, quick: bool) -> None:
     for name in ("tic-tac-toe",) if quick else DATASETS:
         for kappa in ("1", "m"):
             for radius in LR_RADII[:: 4 if quick else 1]:
-                if store.has(name, kappa, radius):
+                setting = {"data": name, "kappa": kappa, "radius": radius}
+                if store.has(setting):
                     continue
                 problem = uci(name, kappa, radius)
                 rows = race(problem, [(ours, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
                 sizes = {"N": problem.n_samples, "n": problem.n_numeric, "m": problem.n_categorical}
                 sizes["k"] = problem.level_matrix.shape[1]
                 closed = {"closed_form": closed_form(problem) is not None}
-                store.add(name, kappa, radius, [row | sizes | closed for row in rows])
+                store.add(setting, [row | sizes | closed for row in rows])
 
 
 def algorithm1(store: Store, ours: str, quick: bool) -> None:
     """Against Algorithm 1 as in the paper: every solver at several gaps, Algorithm 1 at 1, 2, 4, ... rounds."""
-    for name, kappa, radius, problem in _traced(quick):
-        if store.has(name, kappa, radius):
+    for setting in _traced(quick):
+        if store.has(setting):
             continue
+        problem = _problem(**setting)
         gaps = (1e-2, TOL) if quick else (1e-2, 1e-3, 1e-4, 1e-5, TOL)
-        rows = race(problem, [(solver, gap) for solver in dict.fromkeys((ours, "all-violated")) for gap in gaps], 3)
+        rows = race(problem, [(ours, gap) for gap in gaps], repeats=3)
+        if ours != "all-violated":
+            rows += race(problem, [("all-violated", gap) for gap in gaps])
         limit = 1.0 if quick else ALGORITHM_1_SECONDS
         rounds, seconds = 1, 0.0
         while 2 * seconds <= limit:
@@ -72,26 +83,37 @@ def algorithm1(store: Store, ours: str, quick: bool) -> None:
             if row["note"] or row["rounds"] < rounds:  # it ended by itself
                 break
             rounds *= 2
-        store.add(name, kappa, radius, rows)
+        store.add(setting, rows)
 
 
-def _traced(quick: bool):
+def _traced(quick: bool) -> list[dict]:
     sizes = ((60, 4),) if quick else SIZES
-    for kappa, radius in (("1", 1e-2), ("m", 1e-1)):
-        for N, m in sizes:
-            yield f"{N} x {m}", kappa, radius, synthetic(N, m, kappa, radius)
-        for name in () if quick else TRACED_SETS:
-            yield name, kappa, 1e-2, uci(name, kappa, 1e-2)
+    settings = [_setting(N, m, kappa, radius) for kappa, radius in TRACED_SYNTHETIC_BALLS for N, m in sizes]
+    if not quick:
+        settings += [
+            {"data": name, "kappa": kappa, "radius": radius} for kappa, radius in TRACED_BALLS for name in TRACED_SETS
+        ]
+    return settings
+
+
+def _setting(N: int, m: int, kappa: str, radius: float) -> dict:
+    return {"data": f"{N} x {m}", "kappa": kappa, "radius": radius}
+
+
+def _problem(data: str, kappa: str, radius: float) -> Problem:
+    """The problem of a setting: N x m is synthetic, anything else a name."""
+    N, times, m = data.partition(" x ")
+    return synthetic(int(N), int(m), kappa, radius) if times else uci(data, kappa, radius)
 
 
 def all_violated(store: Store, ours: str, quick: bool) -> None:
     """Against the variant with all violated cuts, on synthetic data."""
     for N, m in ((60, 4),) if quick else SIZES:
         for kappa, radius in SYNTHETIC_BALLS:
-            if not store.has(f"{N} x {m}", kappa, radius):
+            setting = _setting(N, m, kappa, radius)
+            if not store.has(setting):
                 entrants = [(solver, TOL) for solver in dict.fromkeys((ours, "all-violated"))]
-                rows = race(synthetic(N, m, kappa, radius), entrants, repeats=3)
-                store.add(f"{N} x {m}", kappa, radius, rows)
+                store.add(setting, race(_problem(**setting), entrants, repeats=3))
 
 
 def dro(store: Store, ours: str, quick: bool) -> None:
@@ -101,14 +123,15 @@ def dro(store: Store, ours: str, quick: bool) -> None:
         return
     for N, m in ((60, 4),) if quick else DRO_SIZES:
         for radius in (1e-3, 1e-2):
-            if store.has(f"{N} x {m}", "1", radius):
+            setting = _setting(N, m, "1", radius)
+            if store.has(setting):
                 continue
-            problem = synthetic(N, m, "1", radius)
+            problem = _problem(**setting)
             numbers = race(as_numbers(problem), [(ours, TOL), ("dro", 0.0)], repeats=3)
             categories = race(problem, [(ours, TOL)], repeats=3)
             rows = [row | {"features": "numbers"} for row in numbers]
             rows += [row | {"features": "categories"} for row in categories]
-            store.add(f"{N} x {m}", "1", radius, rows)
+            store.add(setting, rows)
 
 
 def growth(store: Store, ours: str, quick: bool) -> None:
@@ -116,16 +139,16 @@ def growth(store: Store, ours: str, quick: bool) -> None:
     in_n = [(100, 5), (300, 5)] if quick else [(10**3, 50), (10**4, 50), (10**5, 50), (10**6, 50)]
     in_m = [] if quick else [(1000, m) for m in (10, 100, 300, 1000)]
     for N, m in in_n + in_m:
-        for kappa, radius in SYNTHETIC_BALLS[1::2]:
-            if not store.has(f"{N} x {m}", kappa, radius):
-                row = _in_own_process(ours, N, m, kappa, radius)
-                store.add(f"{N} x {m}", kappa, radius, [{"N": N, "m": m} | row])
+        for kappa, radius in TRACED_SYNTHETIC_BALLS:
+            setting = _setting(N, m, kappa, radius)
+            if not store.has(setting):
+                store.add(setting, [{"N": N, "m": m} | _in_own_process(ours, setting)])
 
 
-def _in_own_process(solver: str, N: int, m: int, kappa: str, radius: float) -> dict:
+def _in_own_process(solver: str, setting: dict) -> dict:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_grow, args=(sender, solver, N, m, kappa, radius))
+    process = context.Process(target=_grow, args=(sender, solver, setting))
     process.start()
     sender.close()
     try:
@@ -140,8 +163,8 @@ def _in_own_process(solver: str, N: int, m: int, kappa: str, radius: float) -> d
     return {"solver": solver, "stop": TOL, "seconds": np.nan, "note": note}
 
 
-def _grow(sender, solver: str, N: int, m: int, kappa: str, radius: float) -> None:
-    sender.send(race(synthetic(N, m, kappa, radius), [(solver, TOL)], repeats=3)[0])
+def _grow(sender, solver: str, setting: dict) -> None:
+    sender.send(race(_problem(**setting), [(solver, TOL)], repeats=3)[0])
 
 
 def table1(store: Store, ours: str, quick: bool) -> None:
@@ -149,16 +172,16 @@ def table1(store: Store, ours: str, quick: bool) -> None:
     names = ["tic-tac-toe"] if quick else list(dict.fromkeys(published_values("table1")["dataset"]))
     for name in names:
         for method in METHODS.values():
-            if store.has(name, method.name, np.inf):
+            setting = {"data": name, "method": method.name}
+            if store.has(setting):
                 continue
             if quick:
-                method = replace(method, radii=method.radii[-1:])
+                method = replace(method, radii=method.radii[-1:], gammas=method.gammas[-1:])
             start = perf_counter()
             cell = run_cell(name, PROTOCOLS["code"], method, split=0, seed=0, tol=TOL)
             seconds = perf_counter() - start
-            row = {"method": method.name, "seconds": seconds}
-            row |= {key: cell[key] for key in ("n_fits", "n_uncertified", "cv_seconds", "solver")}
-            store.add(name, method.name, np.inf, [row])
+            columns = ("solver", "n_fits", "n_uncertified")
+            store.add(setting, [{"seconds": seconds} | {column: cell[column] for column in columns}])
 
 
 PARTS: dict[str, Callable[[Store, str, bool], None]] = {
@@ -177,7 +200,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="tiny data, into a temporary folder unless --results")
     parser.add_argument("--again", action="store_true", help="compute finished rows of these parts again")
-    parser.add_argument("--solver", default="tailored", choices=SOLVERS, help="whose seconds the others' are compared to")
+    parser.add_argument(
+        "--solver", default="tailored", choices=SOLVERS, help="whose seconds the others' are compared to"
+    )
     parser.add_argument("--results", type=Path, help="default: benchmarks/results")
     options = parser.parse_args(arguments)
     unknown = [part for part in options.part if part not in PARTS]
@@ -190,7 +215,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     folder.mkdir(parents=True, exist_ok=True)
     for part in options.part or PARTS:
-        print(f"{part}: {PARTS[part].__doc__.partition('\n')[0]}", flush=True)
+        print(part, "-", PARTS[part].__doc__.splitlines()[0], flush=True)
         PARTS[part](Store(folder, part, options.again), options.solver, options.quick)
     print(f"report: {report.write(folder)}")
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from wdrlr.column_constraint import solve_column_constraint
 from wdrlr.problem import Problem, merge_duplicates
-from wdrlr.solution import Solution, closed_form
+from wdrlr.solution import Solution
 
 
 class Answer(NamedTuple):
@@ -41,12 +41,12 @@ class _Wdrlr:
 
 
 class Tailored(_Wdrlr):
-    """The package's own solver, after the closed form, as the classifier does it."""
+    """The package's own solver."""
 
     def solve(self, problem: Problem, stop: float) -> Solution:
         from wdrlr.tailored import solve_tailored
 
-        return closed_form(problem) or solve_tailored(problem, tol=stop)
+        return solve_tailored(problem, tol=stop)
 
 
 class AllViolated(_Wdrlr):
@@ -91,7 +91,9 @@ class Logistic:
         found = np.linalg.lstsq(np.hstack([problem.level_matrix, constants]), scores)[0]
         slopes, shift = np.split(found, [problem.level_matrix.shape[1]])
         intercept = self.model.intercept_[0] + shift.sum()
-        return Answer(np.concatenate([[intercept], coef[: problem.n_numeric], slopes]), rounds=int(self.model.n_iter_[0]))
+        return Answer(
+            np.concatenate([[intercept], coef[: problem.n_numeric], slopes]), rounds=int(self.model.n_iter_[0])
+        )
 
 
 class Dro:
@@ -138,10 +140,12 @@ def expected_rounds(bounds: tuple[tuple[float, float], ...], gap: float = 1e-3) 
     if len(bounds) < 10:
         return np.nan
     lower, upper = np.array(bounds).T
-    rounds = np.arange(1, len(bounds) + 1)
-    late = rounds > len(bounds) // 2
-    slope, start = np.polyfit(rounds[late], np.log(np.maximum(upper - lower, 1e-12)[late]), 1)
-    return max(float(len(bounds)), (np.log(gap) - start) / slope) if slope < 0 else np.nan
+    late = np.arange(len(bounds) // 2, len(bounds))
+    gaps = np.maximum(upper - lower, 1e-12)[late]
+    if not gaps[-1] < gaps[0]:
+        return np.nan
+    slope, start = np.polyfit(late + 1, np.log(gaps), 1)
+    return max(float(len(bounds)), float(np.log(gap) - start) / slope)
 
 
 def _merged(problem: Problem) -> Problem:

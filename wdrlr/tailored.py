@@ -187,7 +187,6 @@ class _InteriorPoint:
         metric = problem.metric
         self.change_cost = 1.0 / metric.scale
         self.label_cost = metric.label_change if problem.radius > 0 else np.inf
-        self.largest_b, self.largest_lam = coefficient_bounds(problem, LOG_2)
 
         self.penalty = problem.penalty.astype(float).copy()
         if not problem.fit_intercept:
@@ -404,6 +403,7 @@ class _InteriorPoint:
         problem, E, x, w = self.problem, self.coordinates.E, self.data.x, self.data.w
         radius, metric = problem.radius, problem.metric
         numbers = slice(1, 1 + problem.n_numeric)
+        largest_b, largest_lam = coefficient_bounds(problem, min(self.upper, LOG_2))
         curvature = self.p * self.t * (1 - self.t)
         mass, v = step.p.copy(), step.p * self.t + curvature * step.a
         force = np.where(self.live, np.maximum(step.limit_p, 0.0), 0.0)
@@ -426,7 +426,7 @@ class _InteriorPoint:
                 spent += paid * toll
                 r[numbers] -= paid * (r - wall)[numbers]
             over = max(spent - radius, 0.0)
-            charge = np.abs(r[r != 0]) @ self.largest_b[r != 0] + over * self.largest_lam
+            charge = np.abs(r[r != 0]) @ largest_b[r != 0] + over * largest_lam
             self.lower = max(self.lower, entropy - charge)
             enough = self.upper - self.lower <= self.tol
             hopeless = self.upper - entropy > self.tol
