@@ -71,7 +71,7 @@ class ToyModel:
 class ToyMethod(Method):
     log: list | None = None
 
-    def estimator(self, radius, gamma, protocol, tol):
+    def estimator(self, radius, gamma, protocol, tol, solver):
         return ToyModel(radius, self.log)
 
     __hash__ = object.__hash__
@@ -88,7 +88,7 @@ def toy_data(monkeypatch):
 
 
 def toy_cells(n_splits, *radii):
-    return [Cell("toy", CODE, toy(*radii), split, 0, 1e-6) for split in range(n_splits)]
+    return [Cell("toy", CODE, toy(*radii), split, 0, 1e-6, "tailored") for split in range(n_splits)]
 
 
 # Splits
@@ -158,7 +158,7 @@ def test_of_equal_penalties_the_largest_radius_is_chosen():
 def test_folds_are_contiguous_parts_of_the_training_rows(toy_data):
     log = []
     method = toy(0, 1, log=log)
-    row = run_cell("toy", CODE, method, 0, 0, 1e-6)
+    row = run_cell("toy", CODE, method, 0, 0, 1e-6, "tailored")
     log = log[1:]  # the first fit is the warm-up
     train, test = split_rows(50, "toy", 0, 0)
     assert [radius for radius, _, _ in log] == [0, 1] * 5 + [0]
@@ -177,21 +177,21 @@ def test_folds_are_contiguous_parts_of_the_training_rows(toy_data):
 
 def test_ties_are_part_of_the_protocol(toy_data):
     smallest = replace(CODE, name="smallest", ties="smallest")
-    assert run_cell("toy", CODE, toy(0, 4), 0, 0, 1e-6)["radius"] == 4
-    assert run_cell("toy", smallest, toy(0, 4), 0, 0, 1e-6)["radius"] == 0
+    assert run_cell("toy", CODE, toy(0, 4), 0, 0, 1e-6, "tailored")["radius"] == 4
+    assert run_cell("toy", smallest, toy(0, 4), 0, 0, 1e-6, "tailored")["radius"] == 0
 
 
 def test_the_zero_model_predicts_the_majority_of_what_it_was_fitted_on(toy_data, monkeypatch):
-    row = run_cell("toy", CODE, toy(2), 0, 0, 1e-6)
+    row = run_cell("toy", CODE, toy(2), 0, 0, 1e-6, "tailored")
     _, test = split_rows(50, "toy", 0, 0)
     assert row["constant"] and row["test_error"] == np.mean(TOY.y[test] == -1)
     turned = SimpleNamespace(X=TOY.X, y=-TOY.y)
     monkeypatch.setattr(experiments, "_load", lambda name: turned)
-    assert run_cell("toy", CODE, toy(2), 0, 0, 1e-6)["test_error"] == row["test_error"]
+    assert run_cell("toy", CODE, toy(2), 0, 0, 1e-6, "tailored")["test_error"] == row["test_error"]
 
 
 def test_fits_warnings_and_missing_certificates_are_counted_not_shown(toy_data, recwarn):
-    row = run_cell("toy", CODE, toy(1, 3, 3), 0, 0, 1e-6)
+    row = run_cell("toy", CODE, toy(1, 3, 3), 0, 0, 1e-6, "tailored")
     assert (row["n_fits"], row["n_uncertified"]) == (16, 5)
     assert row["n_warnings"] == 11  # the final fit is one of them
     assert row["warning"] == "ConvergenceWarning: fitted 32 rows"
@@ -207,7 +207,7 @@ def test_other_warnings_are_shown(toy_data, monkeypatch):
 
     monkeypatch.setattr(ToyModel, "fit", fit)
     with pytest.warns(DeprecationWarning, match="old"):
-        assert run_cell("toy", CODE, toy(0), 0, 0, 1e-6)["n_warnings"] == 0
+        assert run_cell("toy", CODE, toy(0), 0, 0, 1e-6, "tailored")["n_warnings"] == 0
 
 
 # Plans
@@ -222,7 +222,7 @@ def test_a_plan_goes_split_by_split():
         ("spect", 6, "DRO_kappa_m"),
         ("car", 5, "LR"),
     ]
-    assert cells[0].key == ("spect", "code", "LR", 3, 1.0, 5)
+    assert cells[0].key == ("spect", "code", "LR", 3, 1.0, "tailored", 5)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,7 @@ def test_a_plan_goes_split_by_split():
         ({"n_splits": 0}, "n_splits must be at least 1, got 0"),
         ({"first_split": -1}, "first_split must be at least 0"),
         ({"seed": -1}, "seed must be at least 0"),
+        ({"solver": "ipopt"}, "unknown solver 'ipopt'; choose from tailored, column-constraint"),
         ({"tol": 0.0}, "tol must be a positive number"),
         ({"tol": float("nan")}, "tol must be a positive number"),
     ],
@@ -248,12 +249,12 @@ def test_protocols_and_grids_are_those_of_the_paper_and_of_its_code():
     assert METHODS["LR"].grid == [(0.0, 0.0)]
     assert METHODS["DRO_kappa_1"].grid == [(radius, 0.0) for radius in RADII]
     assert len(RADII) == 7
-    code = METHODS["DRO_kappa_m"].estimator(0.1, 0.0, CODE, 1e-6).get_params()
-    paper = METHODS["DRO_kappa_m"].estimator(0.1, 0.0, PROTOCOLS["paper"], 1e-6).get_params()
+    code = METHODS["DRO_kappa_m"].estimator(0.1, 0.0, CODE, 1e-6, "tailored").get_params()
+    paper = METHODS["DRO_kappa_m"].estimator(0.1, 0.0, PROTOCOLS["paper"], 1e-6, "tailored").get_params()
     assert code["label_cost"] == paper["label_cost"] == "n_categorical"
     assert (code["metric_scale"], code["coding"], code["coef_bound"]) == ("unit", "pm1", 100)
     assert (paper["metric_scale"], paper["coding"], paper["coef_bound"]) == (None, "onehot", None)
-    assert METHODS["LR"].estimator(0.0, 0.0, CODE, 1e-6).coef_bound is None
+    assert METHODS["LR"].estimator(0.0, 0.0, CODE, 1e-6, "tailored").coef_bound is None
 
 
 # Runs
@@ -338,7 +339,7 @@ def test_numbers_do_not_depend_on_workers_or_order(tmp_path):
 def test_a_real_cell_with_cross_validation(monkeypatch, tmp_path):
     monkeypatch.setattr(experiments, "N_FOLDS", 2)
     method = replace(METHODS["DRO_kappa_1"], radii=(1e-3, 1.0))
-    row = run_cell("balance-scale", CODE, method, 0, 0, 1e-4)
+    row = run_cell("balance-scale", CODE, method, 0, 0, 1e-4, "tailored")
     save_rows(tmp_path, [row])
     assert row["n_train"] + row["n_test"] == 625
     assert row["radius"] == 1e-3  # at radius 1 the model is 0

@@ -30,6 +30,7 @@ from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.results import Row, load_rows, save_rows, to_frame, versions
 
 BACKENDS = ("loky", "sequential")
+SOLVERS = ("tailored", "column-constraint", "monolithic")
 
 
 class Cell(NamedTuple):
@@ -41,11 +42,12 @@ class Cell(NamedTuple):
     split: int
     seed: int
     tol: float
+    solver: str
 
     @property
     def key(self) -> tuple:
         """What the results store knows the cell by, in the order of `wdrlr.results.KEY`."""
-        return (self.dataset, self.protocol.name, self.method.name, self.seed, self.tol, self.split)
+        return (self.dataset, self.protocol.name, self.method.name, self.seed, self.tol, self.solver, self.split)
 
 
 def plan_cells(
@@ -57,6 +59,7 @@ def plan_cells(
     seed: int = 0,
     protocol: str = "code",
     tol: float = 1e-6,
+    solver: str = "tailored",
 ) -> list[Cell]:
     """The cells of a table: every method on the splits first_split, ..., first_split + n_splits - 1.
 
@@ -81,8 +84,10 @@ def plan_cells(
             raise ValueError(f"{name} must be at least {least}, got {value}")
     if not 0 < tol < np.inf:
         raise ValueError(f"tol must be a positive number, got {tol}")
+    if solver not in SOLVERS:
+        raise ValueError(f"unknown solver {solver!r}; choose from {', '.join(SOLVERS)}")
     return [
-        Cell(dataset, PROTOCOLS[protocol], METHODS[method], split, seed, float(tol))
+        Cell(dataset, PROTOCOLS[protocol], METHODS[method], split, seed, float(tol), solver)
         for dataset in datasets
         for split in range(first_split, first_split + n_splits)
         for method in methods
@@ -152,7 +157,7 @@ def _attempt(cell: Cell) -> tuple[Cell, Row | None, str]:
         return cell, None, traceback.format_exc()
 
 
-def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed: int, tol: float) -> Row:
+def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed: int, tol: float, solver: str) -> Row:
     """Choose by cross-validation, fit on the training part, and count the errors on the test part.
 
     `seconds` is the wall clock of that last fit alone, from cold, encoding of the features included;
@@ -165,13 +170,13 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
     X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
     X_train, y_train = X.iloc[train], y[train]
     with _collected_warnings():
-        _warm_up(protocol, method)
+        _warm_up(protocol, method, solver)
     with threadpool_limits(1), _collected_warnings() as caught:
         start = time.perf_counter()
-        radius, gamma, cv_error, gaps = _choose(X_train, y_train, protocol, method, tol)
+        radius, gamma, cv_error, gaps = _choose(X_train, y_train, protocol, method, tol, solver)
         cv_seconds = time.perf_counter() - start
         start = time.perf_counter()
-        final = method.estimator(radius, gamma, protocol, tol).fit(X_train, y_train)
+        final = method.estimator(radius, gamma, protocol, tol, solver).fit(X_train, y_train)
         seconds = time.perf_counter() - start
     gaps.append(final.gap_)
     return {
@@ -181,6 +186,7 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "split": split,
         "seed": seed,
         "tol": tol,
+        "solver": solver,
         "n_train": len(train),
         "n_test": len(test),
         "radius": radius,
@@ -192,7 +198,7 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "gap": float(final.gap_),
         "n_iter": int(np.max(final.n_iter_)),
         "n_cuts": int(final.n_cuts_),
-        "solver": f"{final.solver}/{choose_conic_solver(final.conic_solver)}",
+        "conic_solver": "" if solver == "tailored" else choose_conic_solver("auto"),
         "n_fits": len(gaps),
         "n_uncertified": sum(not gap <= tol for gap in gaps),  # a nan is not certified either
         "n_warnings": len(caught),
@@ -257,7 +263,7 @@ def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
 
 
 def _choose(
-    X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float
+    X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float, solver: str
 ) -> tuple[float, float, float, list[float]]:
     """The chosen radius and gamma, their mean error over the folds, and the gaps of all fits made."""
     if len(method.grid) == 1:
@@ -267,7 +273,7 @@ def _choose(
         rest = np.delete(np.arange(len(y)), held_out)
         errors.append([])
         for radius, gamma in method.grid:
-            fitted = method.estimator(radius, gamma, protocol, tol).fit(X.iloc[rest], y[rest])
+            fitted = method.estimator(radius, gamma, protocol, tol, solver).fit(X.iloc[rest], y[rest])
             errors[-1].append(_error(fitted, y[rest], X.iloc[held_out], y[held_out]))
             gaps.append(fitted.gap_)
     mean_errors = np.mean(errors, axis=0)
@@ -305,11 +311,11 @@ def _is_zero(fitted: WassersteinLogisticRegression) -> bool:
 
 
 @cache
-def _warm_up(protocol: Protocol, method: Method) -> None:
+def _warm_up(protocol: Protocol, method: Method, solver: str) -> None:
     """Pay for imports and compilation, once per process, before a clock runs."""
     X = pd.DataFrame({"z": pd.Categorical(["a", "a", "b", "b", "b"])})
     radius, gamma = method.grid[len(method.grid) // 2]
-    method.estimator(radius, gamma, protocol, 1e-3).fit(X, np.array([1, -1, 1, -1, -1]))
+    method.estimator(radius, gamma, protocol, 1e-3, solver).fit(X, np.array([1, -1, 1, -1, -1]))
 
 
 def _examples(caught: Sequence[Warning]) -> str:

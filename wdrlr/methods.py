@@ -42,7 +42,9 @@ class Method:
         """All pairs (radius, gamma)."""
         return list(product(self.radii, self.gammas))
 
-    def estimator(self, radius: float, gamma: float, protocol: Protocol, tol: float) -> WassersteinLogisticRegression:
+    def estimator(
+        self, radius: float, gamma: float, protocol: Protocol, tol: float, solver: str
+    ) -> WassersteinLogisticRegression:
         """The unfitted estimator at one point of the grid."""
         return WassersteinLogisticRegression(
             radius=radius,
@@ -52,6 +54,7 @@ class Method:
             penalize_intercept=protocol.penalize_intercept,
             coding=protocol.coding,
             coef_bound=protocol.coef_bound if self.bounded else None,
+            solver=solver,
             tol=tol,
         )
 

@@ -28,6 +28,7 @@ COLUMNS = {
     "split": int,
     "seed": int,
     "tol": float,  # certified gap asked for
+    "solver": str,
     "n_train": int,  # rows in the training part
     "n_test": int,  # rows in the test part
     "radius": float,  # chosen Wasserstein radius, in units of the protocol's ground metric
@@ -39,7 +40,7 @@ COLUMNS = {
     "gap": float,  # objective minus a lower bound on the optimal value
     "n_iter": int,  # iterations of the final fit
     "n_cuts": int,  # constraints in hand at the end of the final fit
-    "solver": str,  # the solver asked for, and the conic solver at hand
+    "conic_solver": str,  # empty for the tailored solver
     "n_fits": int,  # fits in the cell, cross-validation included
     "n_uncertified": int,  # those of them whose gap is above tol
     "n_warnings": int,  # convergence warnings raised by these fits, separable data included
@@ -50,7 +51,7 @@ COLUMNS = {
 }
 """Columns of a result row, with their types. Errors are shares in [0, 1]."""
 
-KEY = ("dataset", "protocol", "method", "seed", "tol", "split")
+KEY = ("dataset", "protocol", "method", "seed", "tol", "solver", "split")
 """What tells one cell from another."""
 
 _FILE_KEY = ("dataset", "protocol", "method", "seed")
@@ -68,7 +69,7 @@ def versions() -> str:
 
 
 def results_file(folder: Path, dataset: str, protocol: str, method: str, seed: int) -> Path:
-    """The file that holds the rows of one data set, protocol, method and seed (all splits and tolerances)."""
+    """The file that holds the rows of one data set, protocol, method and seed (all splits, tolerances and solvers)."""
     return folder / f"{dataset}_{protocol}_{method}_seed{seed}.csv"
 
 

@@ -85,7 +85,7 @@ def test_the_parameters_cell_is_tagged_and_every_parameter_has_a_kind_and_a_comm
     assert source("parameters").metadata["tags"] == ["parameters"]
     parameters = papermill.inspect_notebook(NOTEBOOK)
     assert list(parameters) == (
-        "dataset methods n_splits first_split seed protocol n_jobs backend results_dir figures_dir tol".split()
+        "dataset methods n_splits first_split seed protocol n_jobs backend results_dir figures_dir tol solver".split()
     )
     assert all(entry["inferred_type_name"] != "None" and entry["help"].strip() for entry in parameters.values())
 

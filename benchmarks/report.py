@@ -1,0 +1,324 @@
+"""The tables and the plot of `benchmarks/results/`: `python -m benchmarks.report`; `benchmarks.run` ends with it.
+
+Every ratio is of two times from one run. Gaps are F, evaluated outside the solvers, less the best lower bound that any
+solver found for the problem in that run.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+from benchmarks.store import read
+from wdrlr.methods import METHODS
+from wdrlr.paper import published_values
+from wdrlr.paths import project_root, replace_file
+
+HERE = Path(__file__).resolve().parent
+MARK = "<!-- written by benchmarks.report; what is below is overwritten -->"
+SETTING = ["data", "kappa", "radius"]
+RESULTS = ["upper", "lower", "rounds", "expected_rounds", "memory_gb", "note"]
+TOL = 1e-6
+CERTIFIED = TOL + 1e-12
+"""A gap up to this one counts as certified, the last part being rounding."""
+LABELS = {"tailored": "wdrlr", "all-violated": "all violated cuts", "algorithm1": "Algorithm 1"}
+
+
+def write(results: Path) -> Path:
+    """Write the report of a folder with results: README.md and gap.pdf, gap.png; return where the README is.
+
+    The project's own results go into `benchmarks/README.md`, those of another folder into a copy inside of it.
+    """
+    readme = HERE / "README.md" if results.resolve() == HERE / "results" else results / "README.md"
+    head = (HERE / "README.md").read_text(encoding="utf-8").partition(MARK)[0]
+    sections = []
+    for part, section in SECTIONS.items():
+        path = results / f"{part}.csv"
+        if path.is_file():
+            machine, rows = read(path)
+            sections.append("\n\n".join([*section(rows), f"Machine: {machine}."]))
+        else:
+            sections.append(f"## {TITLES[part]}\n\nNot run yet.")
+    if (results / "algorithm1.csv").is_file():
+        plot_gaps(read(results / "algorithm1.csv")[1], results)
+        picture = (results / "gap.png").relative_to(readme.parent)
+        sections.insert(0, f"![gap against time]({picture.as_posix()})")
+    replace_file(readme, head + MARK + "\n\n" + "\n\n".join(sections) + "\n")
+    return readme
+
+
+def with_gap(rows: pd.DataFrame, problem: list[str] = SETTING) -> pd.DataFrame:
+    """The rows with `gap`: F less the best lower bound for the problem; nan for fits that failed."""
+    rows = rows.reindex(columns=list(dict.fromkeys([*rows, *RESULTS])))
+    return rows.assign(gap=rows["upper"] - rows.groupby(problem)["lower"].transform("max"))
+
+
+def our_solver(rows: pd.DataFrame) -> str:
+    """Whose times the others' are compared to: the first solver of every setting."""
+    return rows["solver"].iloc[0]
+
+
+def lr_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Ratios to plain logistic regression, and the paper's seconds beside ours."""
+    yield f"## {TITLES['lr']}"
+    rows, label = with_gap(rows), LABELS[our_solver(rows)]
+    ours = rows[rows["solver"] == our_solver(rows)].set_index(SETTING)
+    plain = rows[rows["solver"] == "logistic"].set_index(SETTING)
+    ours = ours.assign(plain=plain["seconds"], ratio=ours["seconds"] / plain["seconds"]).reset_index()
+    open_form = ours[~ours["closed_form"]]
+    certified = int((ours["gap"] <= CERTIFIED).sum())
+    yield (
+        f"Median ratio {_ratio(ours['ratio'].median())} over {len(ours)} settings (without the "
+        f"{int(ours['closed_form'].sum())} in closed form: {_ratio(open_form['ratio'].median())}); worst: "
+        f"{_worst(ours, with_data=True)}. Certified to 1e-6: {certified} of {len(ours)}; failed: "
+        f"{int(ours['seconds'].isna().sum())}."
+    )
+    table = []
+    for name, some in ours.groupby("data", sort=False):
+        table.append(
+            {
+                "data set": name,
+                "N": some["N"].iloc[0],
+                "n": some["n"].iloc[0],
+                "k": some["k"].iloc[0],
+                "m": some["m"].iloc[0],
+                "LR, s": _seconds(some["plain"].median()),
+                f"{label}, s": _seconds(some["seconds"].median()),
+                "median ratio": _ratio(some["ratio"].median()),
+                "worst ratio": _worst(some),
+                "closed form": int(some["closed_form"].sum()),
+                "certified": f"{int((some['gap'] <= TOL).sum())}/{len(some)}",
+            }
+        )
+    yield _markdown(table)
+    yield "### The paper's seconds (MOSEK, Intel Xeon 2.66 GHz) beside ours (over the nine radii)"
+    table = []
+    for (name, kappa), some in ours.groupby(["data", "kappa"], sort=False):
+        seconds = _paper_seconds(name, f"DRO_kappa_{kappa}")
+        table.append(
+            {
+                "data set": name,
+                "kappa": kappa,
+                "paper, s": seconds,
+                f"{label} median, s": _seconds(some["seconds"].median()),
+                f"{label} worst, s": _seconds(some["seconds"].max()),
+                "paper / median": _ratio(seconds / some["seconds"].median()),
+                "paper / worst": _ratio(seconds / some["seconds"].max()),
+                "paper's DRO / LR": _ratio(seconds / _paper_seconds(name, "LR")),
+            }
+        )
+    yield _markdown(table)
+
+
+def _paper_seconds(name: str, method: str) -> float:
+    cells = pd.concat([published_values("table3"), published_values("table4")])
+    (seconds,) = cells.loc[(cells["dataset"] == name) & (cells["method"] == method), "value"]
+    return float(seconds)
+
+
+def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
+    """How long Algorithm 1 takes, measured or extrapolated."""
+    yield f"## {TITLES['algorithm1']}"
+    label = LABELS[our_solver(rows)]
+    table = []
+    for setting, some in with_gap(rows).groupby(SETTING, sort=False):
+        runs = some[(some["solver"] == "algorithm1") & some["seconds"].notna()].sort_values("stop")
+        ours = some[(some["solver"] == our_solver(rows)) & (some["stop"] == TOL)].iloc[0]
+        if runs.empty:
+            continue
+        last = runs.iloc[-1]
+        finished = last["rounds"] < last["stop"]
+        expected = extrapolated_seconds(runs[runs["rounds"] < last["rounds"]] if finished else runs)
+        table.append(
+            dict(zip(SETTING, setting, strict=True))
+            | {
+                f"{label}, s": _seconds(ours["seconds"]),
+                "rounds": int(last["rounds"]),
+                "s": _seconds(last["seconds"]),
+                "gap reached": f"{last['gap']:.0e}",
+                "finished": "yes" if finished else "no",
+                "ratio": ("" if finished else "> ") + _ratio(last["seconds"] / ours["seconds"]),
+                "extrapolated s": "" if finished else _seconds(expected),
+                "extrapolated ratio": "" if finished else _ratio(expected / ours["seconds"]),
+                "check": _seconds(expected) if finished else "",
+            }
+        )
+    yield _markdown(table)
+    yield (
+        "A run is not finished where one of twice the rounds would have passed the limit; its ratio is then a fact of "
+        'the form "more than". Extrapolated (not measured): a line through the logarithm of the paper\'s UB - LB over '
+        "the last half of the rounds is followed to 1e-3, from where the gap closes abruptly, and each further round "
+        'is counted at the mean seconds of the last rounds measured, though rounds get slower. "check", for finished '
+        "runs, is what this rule says from the longest unfinished run of the same problem; compare it with s."
+    )
+
+
+def extrapolated_seconds(runs: pd.DataFrame) -> float:
+    """Seconds of Algorithm 1 to its end, from runs of 1, 2, 4, ... rounds.
+
+    The rounds that are missing are counted at the mean seconds of the rounds by which the last run is longer than the
+    one before.
+    """
+    if len(runs) < 2:
+        return np.nan
+    before, last = runs.iloc[-2], runs.iloc[-1]
+    a_round = (last["seconds"] - before["seconds"]) / (last["rounds"] - before["rounds"])
+    return last["seconds"] + a_round * (last["expected_rounds"] - last["rounds"])
+
+
+def all_violated_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Ratios of the variant with all violated cuts."""
+    yield f"## {TITLES['all-violated']}"
+    yield _markdown(_pairs(with_gap(rows), our_solver(rows), "all-violated", SETTING))
+
+
+def dro_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Ratios of the package dro."""
+    yield f"## {TITLES['dro']}"
+    ours = our_solver(rows)
+    columns = [*SETTING, "features"]
+    # The gap of each problem is its own; the seconds of dro, which cannot solve the one with categories, are of both.
+    rows = with_gap(rows, columns)
+    theirs = rows[rows["solver"] == "dro"]
+    yield _markdown(_pairs(pd.concat([rows, theirs.assign(features="categories", gap=np.nan)]), ours, "dro", columns))
+    yield "The 0/1 data as numbers are one problem for both; as categories they are the mixed-feature model."
+
+
+def _pairs(rows: pd.DataFrame, ours: str, other: str, columns: list[str]) -> list[dict]:
+    table, label = [], LABELS[ours]
+    for setting, some in rows.groupby(columns, sort=False):
+        mine, its = (some[some["solver"] == solver].iloc[0] for solver in (ours, other))
+        table.append(
+            dict(zip(columns, setting, strict=True))
+            | {
+                f"{label}, s": _seconds(mine["seconds"]),
+                f"{other}, s": _seconds(its["seconds"]),
+                "ratio": _ratio(its["seconds"] / mine["seconds"]),
+                "gap": f"{mine['gap']:.0e}",
+                f"gap of {other}": "" if np.isnan(its["gap"]) else f"{its['gap']:.0e}",
+            }
+        )
+    return table
+
+
+def growth_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Seconds and memory as N and m grow."""
+    yield f"## {TITLES['growth']}"
+    rows = with_gap(rows)
+    table = []
+    for row in rows.sort_values(["kappa", "m", "N"]).to_dict("records"):
+        done = not np.isnan(row["seconds"])
+        table.append(
+            {column: row[column] for column in ("N", "m", "kappa", "radius")}
+            | {
+                "s": _seconds(row["seconds"]) if done else row["note"],
+                "μs / (N m)": f"{1e6 * row['seconds'] / row['N'] / row['m']:.3g}" if done else "",
+                "peak memory, GB": f"{row['memory_gb']:.2f}" if done else "",
+                "rounds": int(row["rounds"]) if done else "",
+                "gap": f"{row['gap']:.0e}" if done else "",
+            }
+        )
+    yield _markdown(table)
+
+
+def table1_section(rows: pd.DataFrame) -> Iterator[str]:
+    """The hours that all of Table 1 takes."""
+    yield f"## {TITLES['table1']}"
+    names = list(dict.fromkeys(rows["data"]))
+    table = []
+    for name in names:
+        some = rows[rows["data"] == name].set_index("method")
+        table.append({"data set": name} | {f"{method}, s": _seconds(some["seconds"][method]) for method in some.index})
+    yield _markdown(table)
+    wanted = set(published_values("table1")["dataset"])
+    fits, seconds = 100 * rows["n_fits"].sum(), 100 * rows["seconds"].sum()
+    missing = [method for method in dict.fromkeys(published_values("table1")["method"]) if method not in METHODS]
+    yield (
+        f"One split each, cross-validation included. 100 splits of these {len(names)} of Table 1's {len(wanted)} data "
+        f"sets are {fits:,} fits and take {seconds / 2 / 3600:.2g} hours on 2 cores, if two processes run as fast as "
+        f"one. {rows['n_uncertified'].sum()} of the {rows['n_fits'].sum()} fits made are not certified to 1e-6."
+        + (f" Not in it: {', '.join(missing)}." if missing else "")
+    )
+
+
+TITLES = {
+    "lr": "Plain logistic regression",
+    "algorithm1": "Algorithm 1 as the paper has it",
+    "all-violated": "Algorithm 1 with all violated cuts",
+    "dro": "The package dro",
+    "growth": "Growth",
+    "table1": "The hours of Table 1",
+}
+SECTIONS = {
+    "lr": lr_section,
+    "algorithm1": algorithm1_section,
+    "all-violated": all_violated_section,
+    "dro": dro_section,
+    "growth": growth_section,
+    "table1": table1_section,
+}
+
+
+def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:
+    """Gap against seconds of every solver, one panel a setting, as gap.pdf and gap.png."""
+    groups = list(with_gap(rows[rows["seconds"].notna()]).groupby(SETTING, sort=False))
+    n_columns = min(3, len(groups))
+    n_rows = -(-len(groups) // n_columns)
+    style = {"pdf.fonttype": 42, "axes.grid": True, "grid.alpha": 0.3}
+    with sns.plotting_context("paper"), sns.axes_style("ticks"), plt.rc_context(style):
+        size = (5.5, 1.6 * n_rows + 0.6)
+        figure, axes = plt.subplots(n_rows, n_columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+        colours = dict(zip(LABELS, sns.color_palette("colorblind"), strict=False))
+        for axis, (setting, some) in zip(axes.flat, groups, strict=False):
+            for solver, marker in zip(LABELS, "osx", strict=True):
+                line = some[some["solver"] == solver]
+                if len(line):
+                    # Below 1e-10 the gap is rounding.
+                    gap = line["gap"].clip(lower=1e-10)
+                    axis.loglog(line["seconds"], gap, marker, ls="-", ms=3, color=colours[solver], label=LABELS[solver])
+            axis.axhline(TOL, color="0.4", lw=0.8, ls="--")
+            axis.set_title(
+                f"{setting[0].replace(' x ', ' × ')}, $\\kappa$ = {setting[1]}, radius {setting[2]:g}", fontsize=7
+            )
+        for axis in axes.flat[len(groups) :]:
+            axis.set_visible(False)
+        figure.supxlabel("seconds", fontsize=9)
+        figure.supylabel("objective less best lower bound", fontsize=9)
+        named = {
+            label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=3, frameon=False)
+        figure.set_layout_engine("constrained")
+        figure.savefig(folder / "gap.pdf", metadata={"CreationDate": None})
+        figure.savefig(folder / "gap.png", dpi=200)
+        plt.close(figure)
+
+
+def _worst(rows: pd.DataFrame, with_data: bool = False) -> str:
+    if rows["ratio"].isna().all():
+        return ""
+    row = rows.loc[rows["ratio"].idxmax()]
+    data = f"{row['data']}, " if with_data else ""
+    return f"{_ratio(row['ratio'])} ({data}kappa {row['kappa']}, radius {row['radius']:g})"
+
+
+def _seconds(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _ratio(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+
+
+def _markdown(table: list[dict]) -> str:
+    columns = list(dict.fromkeys(column for row in table for column in row))
+    lines = [columns, ["---"] * len(columns)] + [[str(row.get(column, "")) for column in columns] for row in table]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    print(write(Path(sys.argv[1]) if len(sys.argv) > 1 else project_root() / "benchmarks" / "results"))
