@@ -153,5 +153,5 @@ def test_stopping_early_is_visible_in_the_gap():
 
 
 def test_p_other_than_1_is_refused():
-    with pytest.raises(ValueError, match="needs p = 1, not 2.0"):
+    with pytest.raises(ValueError, match=r"needs p = 1, not 2\.0"):
         solve_tailored(random_problem(0, p=2.0))

@@ -6,8 +6,8 @@ its top and its bottom, and last lam. The argument of a cut's log-loss is
 
     a = sign * (theta[0] + x_i . theta[1 : 1 + n] + sum of theta[e] over the entries e of the cut),
 
-so a cut is a sign, a cost and a short list of entries. A cut that changes a feature with a top uses the top (or bottom) in
-place of the level moved to: the adversary moves there whichever level it is, so ties between levels need no cuts.
+so a cut is a sign, a cost and a short list of entries. A cut that changes a feature with a top uses the top (or
+bottom) in place of the level moved to: the adversary moves there whichever level it is, so ties need no cuts.
 
 Notation: N samples, C cuts, E coordinates; p multipliers of the cuts, f slacks, D = p / f, t slopes of the log-loss.
 """
@@ -265,7 +265,7 @@ def arguments(theta, x, pool):
 
 @jit
 def raise_s(s, value, wanted, p, fresh, w, pool, tau):
-    """Set s_i so that the old cuts get the slack ``wanted`` on average, a tenth of it at least, fresh ones tau / 2 w_i."""
+    """Set s_i such that old cuts get the slack ``wanted`` on average and a tenth of it at least, fresh ones tau / 2 w_i."""
     for i in range(pool.start.size - 1):
         total, mass, least = 0.0, 0.0, -np.inf
         for c in range(pool.start[i], pool.start[i + 1]):

@@ -70,7 +70,7 @@ def certify(problem: Problem, b: np.ndarray, cuts: Cuts, mass: np.ndarray, tol: 
 
 
 def prefer_constant(problem: Problem, solution: Solution, tol: float) -> Solution:
-    """The best constant model in place of the solution's coefficients, if it is as good or within ``tol`` of optimal."""
+    """The best constant model in place of the solution's, if it is as good or within ``tol`` of optimal."""
     b, objective = best_constant(problem)
     if objective > max(solution.upper, solution.lower + tol):
         return solution
@@ -103,7 +103,7 @@ def best_constant(problem: Problem) -> tuple[np.ndarray, float]:
 
 
 def closed_form(problem: Problem) -> Solution | None:
-    """b = 0 with the objective log 2, if the radius is enough to make the labels independent of the features; else None.
+    """b = 0, the objective log 2, if the radius is enough to make labels and features independent; else None.
 
     One way to do that is to change every label with probability 1/2, for kappa / 2. Another, for p >= 1, is this: let
     beta be the weight of the smaller class; change the labels of the larger one's surplus 1 - 2 beta with probability

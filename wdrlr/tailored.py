@@ -3,7 +3,7 @@
 The problem is that of ``wdrlr.problem`` in the coordinates of ``wdrlr.kernels``: minimise
 
     lam radius + sum_i w_i s_i + penalty.|b|   subject to   s_i >= L(a_c) - lam cost_c   for the cuts c of sample i
-    and linear rows >= 0: lam, the box, the numbers' norm, each top above and each bottom below the scores of its feature.
+    and linear rows >= 0: lam, the box, the norm of the numbers, tops above and bottoms below their feature's scores.
 
 Method.
 
@@ -18,8 +18,8 @@ Method.
         move: multipliers and slacks are clipped one by one, s_i is raised above new cuts, tau falls
     until upper - lower <= tol
 
-Every pair of slack and multiplier aims at the product tau. Nothing of order N is factorised: M has an order of 2 + n + k
-(plus two for each feature with three levels or more), and its cost is linear in N.
+Every pair of slack and multiplier aims at the product tau. Nothing of order N is factorised: M has an order of
+2 + n + k, plus two for each feature with three levels or more, and its cost is linear in N.
 """
 
 from __future__ import annotations
@@ -177,8 +177,8 @@ def solve_tailored(
 class _InteriorPoint:
     """The state of the method; ``step`` is one pass of the loop in the module's docstring.
 
-    theta (E,), s (N,); pool with p, f (C,) multipliers and slacks; limits (linear rows) with limit_p, limit_f; for every
-    penalised coefficient |b_j| <= r_j: plus = r - b and minus = r + b with multipliers plus_p + minus_p = penalty.
+    theta (E,), s (N,); pool with p, f (C,) multipliers and slacks; limits (linear rows) with limit_p, limit_f; for
+    every penalised coefficient |b_j| <= r_j: plus = r - b, minus = r + b, with plus_p + minus_p = penalty.
     """
 
     def __init__(self, problem: Problem, coordinates: Coordinates, tol: float):
@@ -396,9 +396,9 @@ class _InteriorPoint:
         """A lower bound from the masses and slopes after the full step.
 
         The argument is that of ``certificate.lower_bound``: masses that sum to w_i a sample, slopes in [0, 1], value
-        sum of mass * H(slope). The balance r (in terms of b) may stay within the penalties; the numbers' part may cost
-        what the masses leave of the radius; what is left over is charged at the largest |b_j| and lam that the objective
-        allows, or at the box. Up to three times, the balance is repaired through the Newton matrix.
+        sum of mass * H(slope). The balance r (in terms of b) may stay within the penalties; the numbers' part may
+        cost what the masses leave of the radius; what is left over is charged at the largest |b_j| and lam that the
+        objective allows, or at the box. Up to three times, the balance is repaired through the Newton matrix.
         """
         problem, E, x, w = self.problem, self.coordinates.E, self.data.x, self.data.w
         radius, metric = problem.radius, problem.metric
