@@ -265,7 +265,7 @@ def arguments(theta, x, pool):
 
 @jit
 def raise_s(s, value, wanted, p, fresh, w, pool, tau):
-    """Set s_i such that old cuts get the slack ``wanted`` on average and a tenth of it at least, fresh ones tau / 2 w_i."""
+    """Set s_i: old cuts get the slack ``wanted`` on average and a tenth of it at least, fresh ones tau / 2 w_i."""
     for i in range(pool.start.size - 1):
         total, mass, least = 0.0, 0.0, -np.inf
         for c in range(pool.start[i], pool.start[i + 1]):
