@@ -19,23 +19,27 @@ def uci(name: str, kappa: str, radius: float) -> Problem:
 
     ``kappa`` is "1" or "m".
     """
-    return with_metric(_training_part(name), kappa, radius, PROTOCOLS["code"].metric_scale)
+    return with_metric(uci_rows(name, "pm1", fold=False), kappa, radius, PROTOCOLS["code"].metric_scale)
 
 
 @lru_cache(maxsize=1)
-def _training_part(name: str) -> Problem:
-    protocol = PROTOCOLS["code"]
+def uci_rows(name: str, coding: str, fold: bool) -> Problem:
+    """The training part of split 0, or what the first of its five folds leaves of it; with a bound for "pm1"."""
+    protocol = {other.coding: other for other in PROTOCOLS.values()}[coding]
     data = load_dataset(name)
     train, _ = split_rows(len(data.y), name, 0, 0)
-    X = prepare_reference(prepare_numbers(data.X, train), protocol.coding).iloc[train]
+    X = prepare_numbers(data.X, train)
+    if fold:
+        train = train[len(np.array_split(train, 5)[0]) :]
+    X = prepare_reference(X, coding).iloc[train]
     encoding = fit_encoding(X, "from_dtype")
     return _problem(
         encoding.numbers(X),
         encoding.codes(X, "error"),
         np.asarray(data.y, dtype=float)[train],
         encoding.n_levels,
-        protocol.coding,
-        protocol.coef_bound,
+        coding,
+        np.inf if protocol.coef_bound is None else protocol.coef_bound,
     )
 
 
@@ -65,7 +69,7 @@ def some_rows(problem: Problem, n_each: int) -> Problem:
 
 def with_metric(problem: Problem, kappa: str, radius: float, metric_scale: str | None = None) -> Problem:
     """The problem with another ground metric and radius."""
-    label_cost = {"1": 1.0, "m": "n_categorical"}[kappa]
+    label_cost = "n_categorical" if kappa == "m" else float(kappa)
     metric = ground_metric(label_cost, problem.n_numeric, problem.n_categorical, metric_scale=metric_scale)
     return replace(problem, metric=metric, radius=float(radius))
 
