@@ -265,7 +265,7 @@ def certify_section(rows: pd.DataFrame) -> Iterator[str]:
     yield _markdown(table)
     yield (
         f"{rows['certified'].sum():,} of {rows['fits'].sum():,} fits are certified to 1e-6: the training part of split "
-        "0 and what its first fold leaves, both codings (-1/+1 with the bound 100), the raw metric with kappa 0.1, 1, m "
+        "0 and what its first fold leaves, both codings (-1/+1: bound 100), the raw metric with kappa 0.1, 1, m "
         "and inf, the unit metric with 0.1, 1 and m, radii 0, 1e-6, ..., 10, penalties 0, 5e-6, 5e-4, 0.05 and 0.5."
     )
 

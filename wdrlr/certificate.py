@@ -130,8 +130,9 @@ def _dual_value(
     """The value of the dual point that ``lower_bound`` makes of the given masses; the first N cuts are the data's."""
     radius_binds = lam > 1e-5
     numbers_bind = radius_binds and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
-    mass = _masses(problem, cuts, costs, mass, exactly=radius_binds and not numbers_bind)
-    left = problem.radius - mass @ costs
+    radius = problem.radius - reserve(problem, lam, loss=2e-8, share=1e-4) if problem.radius > 0 else 0.0
+    mass = _masses(problem, cuts, costs, mass, radius, exactly=radius_binds and not numbers_bind)
+    left = radius - mass @ costs
 
     slope = expit(rows @ b)
     v = mass * slope
@@ -146,12 +147,9 @@ def _dual_value(
         move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
         v = np.clip(v - weighted @ move, 0.0, mass)
 
-    r = v @ rows
-    excess = np.abs(r - _balance(problem, r, left, np.zeros_like(b), False))
-    excess[0] *= problem.fit_intercept
-    largest_b, largest_lam = coefficient_bounds(problem, upper)
-    charged = excess > 0
-    charge = excess[charged] @ largest_b[charged] + max(0.0, -left) * largest_lam
+    penalty = np.where(problem.fit_intercept | (np.arange(len(b)) > 0), problem.penalty, np.inf)
+    bounds = coefficient_bounds(problem, upper)
+    charge, _, _ = residual_charge(problem, bounds, penalty, v @ rows, 0.0, mass @ costs, radius, upper)
     used = mass > 0
     t = v[used] / mass[used]
     return max(0.0, float(mass[used] @ (entr(t) + entr(1.0 - t)) - charge)) if np.isfinite(charge) else 0.0
@@ -164,10 +162,12 @@ def _largest(value: np.ndarray, sample: np.ndarray, n_samples: int) -> np.ndarra
     return largest
 
 
-def _masses(problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, exactly: bool) -> np.ndarray:
-    """The masses of N data cuts and further cuts, changed to sum to w_i a sample and to cost at most the radius.
+def _masses(
+    problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, radius: float, exactly: bool
+) -> np.ndarray:
+    """The masses of N data cuts and further cuts, changed to sum to w_i a sample and to cost at most ``radius``.
 
-    If ``exactly``, the radius is spent in full where that is a small change.
+    If ``exactly``, it is spent in full where that is a small change.
     """
     N = problem.n_samples
     if problem.radius == 0:
@@ -176,8 +176,8 @@ def _masses(problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, e
     mass[:N] += total <= 0
     mass *= (problem.w / np.where(total > 0, total, 1.0))[cuts.sample]
     spent = mass @ costs
-    if spent > problem.radius or (exactly and spent > 0.5 * problem.radius):
-        scaled = np.where(costs > 0, mass * (problem.radius / spent), mass)
+    if spent > radius or (exactly and spent > 0.5 * radius):
+        scaled = np.where(costs > 0, mass * (radius / spent), mass)
         moved = np.bincount(cuts.sample, mass - scaled, minlength=N)
         at_home = np.bincount(cuts.sample, np.where(costs > 0, 0.0, mass), minlength=N)
         short = moved + at_home < 0
@@ -222,41 +222,105 @@ def _aligned(q: np.ndarray, b_numeric: np.ndarray, size: float, norm: str) -> np
     return -size * np.sign(b_numeric) * share / share.sum()
 
 
-def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, float]:
-    """The largest |b_j| (shape (1 + n + k,)) and lam at which the objective can be at most ``upper``.
+def residual_charge(
+    problem: Problem,
+    bounds: tuple[np.ndarray, np.ndarray],
+    penalty: np.ndarray,
+    r: np.ndarray,
+    wall: np.ndarray | float,
+    spent: float,
+    radius: float,
+    upper: float,
+) -> tuple[float, np.ndarray, float]:
+    """What the last terms of ``lower_bound`` can be below 0, for every b and lam with objective at most ``upper``.
 
-    lam radius <= upper since losses are non-negative. The objective of the heaviest sample i gives
-    w_i (L(-y f(x_i, z)) - lam d) <= upper for every z and both labels, hence a bound on |f(x_i, z)| for z = z_i and
-    for every z that differs from it in one feature, hence bounds on level differences and on the intercept. If labels
-    cannot be changed, one heavy sample of each class takes the place of the two labels. Numbers are bounded by
-    dual_norm(b_N) <= lam. At radius 0 see ``LARGEST_COEFFICIENT``.
+    r is taken within the penalties, its part for the numbers is paid for from what the masses leave of ``radius``, and
+    the rest costs |r_j| (constant_j + per_lam_j lam). Since lam <= upper / problem.radius, the terms in lam cost
+
+        max(0, spent + sum_j |r_j| per_lam_j - problem.radius) * upper / problem.radius.
+
+    Parameters
+    ----------
+    bounds : (constant, per_lam)
+        See ``coefficient_bounds``.
+    penalty : ndarray of shape (1 + n + k,)
+        inf where the coefficient is fixed to 0.
+    r, wall : ndarray of shape (1 + n + k,)
+        The balance, and how much of it a bound on the coefficients carries.
+    spent, radius : float
+        Transport cost of the masses, and how much may be used for the numbers; at most ``problem.radius``.
+
+    Returns
+    -------
+    charge, r, spent : the charge, what is left of r, and what is spent with the numbers
     """
-    width = np.abs(problem.x).max(axis=0, initial=0.0)
+    constant, per_lam = bounds
+    r = r - np.clip(r, -penalty, penalty)
+    numbers = slice(1, 1 + problem.n_numeric)
+    if problem.n_numeric and problem.radius > 0:
+        to_pay = r[numbers] - (wall[numbers] if np.ndim(wall) else wall)
+        toll = problem.metric.numeric_distance(to_pay)
+        if toll > 0:
+            share = min(max(radius - spent, 0.0) / toll, 1.0)
+            r[numbers] -= share * to_pay
+            spent += share * toll
+    size = np.abs(r)
+    charge = float(size[size > 0] @ constant[size > 0])
+    if problem.radius > 0:
+        charge += max(0.0, spent + float(size @ per_lam) - problem.radius) * upper / problem.radius
+    return charge, r, spent
+
+
+def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.ndarray]:
+    """How large b can be where the objective is at most ``upper``: |b_j| <= constant_j + per_lam_j lam.
+
+    The objective of the heaviest sample i gives w_i (L(-y f(x_i, z)) - lam d) <= upper for every z and both labels,
+    hence a bound on |f(x_i, z)| for z = z_i and for every z that differs from it in one feature, hence bounds on
+    level differences and on the intercept. If labels cannot be changed, one heavy sample of each class takes the
+    place of the two labels. Numbers are bounded by dual_norm(b_N) <= lam. At radius 0 see ``LARGEST_COEFFICIENT``.
+
+    Returns
+    -------
+    constant, per_lam : ndarray of shape (1 + n + k,)
+    """
     n, p = problem.n_numeric, problem.n_coefficients
-    bound = np.full(p, LARGEST_COEFFICIENT)
-    bound[1 : 1 + n] /= np.where(width > 0, width, 1.0)
+    constant, per_lam = np.full(p, LARGEST_COEFFICIENT), np.zeros(p)
     if problem.radius == 0:
-        return np.minimum(bound, problem.coef_bound), 0.0
-    lam = upper / problem.radius
-    one_change = problem.level_changes[1] if problem.n_categorical else 0.0
+        width = np.abs(problem.x).max(axis=0, initial=0.0)
+        constant[1 : 1 + n] /= np.where(width > 0, width, 1.0)
+        return np.minimum(constant, problem.coef_bound), per_lam
+    if np.isfinite(problem.coef_bound):
+        return np.full(p, problem.coef_bound), per_lam
     heavy = [np.flatnonzero(problem.y == label) for label in (-1, 1)]
     heavy = [index[np.argmax(problem.w[index])] for index in heavy if index.size]
     if np.isfinite(problem.metric.label_change):
         i = max(heavy, key=lambda index: problem.w[index])
-        largest_f = upper / problem.w[i] + lam * (one_change + problem.metric.label_change)
+        one_change = problem.level_changes[1] if problem.n_categorical else 0.0
+        f_constant, f_per_lam = upper / problem.w[i], one_change + problem.metric.label_change
     elif len(heavy) == 2:
         i, other = heavy
         apart = problem.metric.numeric_distance(problem.x[i] - problem.x[other])
-        all_changes = problem.level_changes[-1]
-        largest_f = upper / min(problem.w[i], problem.w[other]) + lam * (all_changes + apart)
+        f_constant = upper / min(problem.w[i], problem.w[other])
+        f_per_lam = problem.level_changes[-1] + apart
     else:
-        i, largest_f = heavy[0], np.inf
-    bound[1 + n :] = 4.0 * largest_f
-    # |b_j| is the dual norm's own bound for one number: every norm here has ||e_j|| = 1.
-    bound[1 : 1 + n] = lam / problem.metric.scale
+        i, f_constant, f_per_lam = heavy[0], np.inf, 0.0
+    # Any two levels of a feature differ by at most 4 |f|: each from z_i's level by at most 2 |f|.
+    constant[1 + n :], per_lam[1 + n :] = 4.0 * f_constant, 4.0 * f_per_lam
+    # One number: every norm here has ||e_j|| = 1.
+    constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, 1.0 / problem.metric.scale
     sizes = np.abs(problem.level_matrix).sum(axis=1)
     levels = sum(sizes[start + problem.z[i, j]] for j, start in enumerate(problem.offsets))
-    bound[0] = largest_f + lam * problem.metric.numeric_distance(problem.x[i])
-    if levels > 0:
-        bound[0] += levels * 4.0 * largest_f
-    return np.minimum(bound, problem.coef_bound), lam
+    constant[0] = (1.0 + 4.0 * levels) * f_constant
+    per_lam[0] = (1.0 + 4.0 * levels) * f_per_lam + problem.metric.numeric_distance(problem.x[i])
+    return constant, per_lam
+
+
+def reserve(problem: Problem, lam: float, loss: float, share: float) -> float:
+    """The part of the radius that a dual point should leave unspent, at most ``share`` of it and ``loss`` / lam.
+
+    What is left bounds the price of residuals: a residual r_j costs |r_j| (constant_j + per_lam_j lam), and
+    the second part is covered where sum_j |r_j| per_lam_j is below what is left of the radius. The price of leaving
+    it is about lam times it, with the lam of the solution, while the largest possible lam can be thousands of times
+    larger.
+    """
+    return min(share * problem.radius, loss / max(lam, 1e-300))

@@ -45,14 +45,14 @@ class Data(NamedTuple):
     top: np.ndarray  # (2, m): the coordinates of a feature's top and bottom, -1 for none
 
 
-def empty_pool(n_samples: int) -> Pool:
-    """A pool without cuts."""
+def empty_pool(n_samples: int, E: int) -> Pool:
+    """A pool without cuts for E coordinates."""
     return Pool(
         np.zeros(n_samples + 1, np.int64),
         np.zeros(0),
         np.zeros(0),
         np.zeros(1, np.int64),
-        np.zeros(0, np.int32),
+        np.zeros(0, np.int16 if E < 2**15 else np.int32),
         np.zeros(0, np.int32),
     )
 
@@ -109,6 +109,7 @@ def separate(theta, data, change_cost, label_cost, level, pool):
         if data.column[v] >= 0:
             score[v] = theta[data.column[v]]
     gain, best = _best_moves(score, data.offsets)
+    growth, decay = np.exp(np.minimum(gain, 700.0)), np.exp(-price)
     paying = np.zeros((2, m), np.int32)  # features in which some change can pay
     n_paying = np.zeros(2, np.int32)
     for side in range(2):
@@ -126,8 +127,9 @@ def separate(theta, data, change_cost, label_cost, level, pool):
     cost = np.empty(2 * N)
     n_changes = np.empty(2 * N, np.int32)
     ends = np.zeros(2 * N + 1, np.int64)
-    entry = np.empty(size, np.int32)
+    entry = np.empty(size, pool.entry.dtype)
     gains = np.empty(m)
+    growths = np.empty(m)
     order = np.empty(m, np.int32)
     codes = np.empty(m, np.int32)
     for i in range(N):
@@ -148,21 +150,16 @@ def separate(theta, data, change_cost, label_cost, level, pool):
                     at = count
                     while at > 0 and gains[at - 1] < g:
                         gains[at] = gains[at - 1]
+                        growths[at] = growths[at - 1]
                         order[at] = order[at - 1]
                         at -= 1
                     gains[at] = g
+                    growths[at] = growth[side, data.z[i, j]]
                     order[at] = j
                     count += 1
             flip_price = lam * label_cost if flip else 0.0
-            a = sgn * f
-            value = _log_loss(a) - flip_price
-            d = 0
-            for k in range(count):
-                a += gains[k]
-                other = _log_loss(a) - flip_price - price * (k + 1)
-                if other > value:
-                    value = other
-                    d = k + 1
+            d = _best_count(sgn * f, gains, growths, count, price, decay)
+            value = _log_loss(sgn * f + gains[:d].sum()) - flip_price - price * d
             worst[i] = max(worst[i], value)
             if value <= level[i]:
                 continue
@@ -174,7 +171,7 @@ def separate(theta, data, change_cost, label_cost, level, pool):
                 codes[j] = data.top[side, j] if data.top[side, j] >= 0 else data.column[best[side, data.z[i, j]]]
             end = ends[q]
             if end + m > entry.size:
-                longer = np.empty(2 * entry.size + m, np.int32)
+                longer = np.empty(2 * entry.size + m, entry.dtype)
                 longer[:end] = entry[:end]
                 entry = longer
             for j in range(m):
@@ -190,6 +187,33 @@ def separate(theta, data, change_cost, label_cost, level, pool):
             q += 1
             ends[q] = end
     return worst, owner[:q], Pool(pool.start, sign[:q], cost[:q], ends[: q + 1], entry[: ends[q]], n_changes[:q])
+
+
+@jit
+def _best_count(a, gains, growths, count, price, decay):
+    """The d that maximises L(a + the first d gains) - d * price.
+
+    Where nothing overflows, as the d that maximises (1 + e^a ...) e^(-d price), which takes no logarithms.
+    """
+    best = 0
+    if abs(a) + gains[:count].sum() + price * count < 600.0:
+        odds, discount = np.exp(a), 1.0
+        highest = 1.0 + odds
+        for k in range(count):
+            odds *= growths[k]
+            discount *= decay
+            if (1.0 + odds) * discount > highest:
+                highest = (1.0 + odds) * discount
+                best = k + 1
+        return best
+    highest = _log_loss(a)
+    for k in range(count):
+        a += gains[k]
+        value = _log_loss(a) - price * (k + 1)
+        if value > highest:
+            highest = value
+            best = k + 1
+    return best
 
 
 @jit
@@ -220,7 +244,7 @@ def merge(pool, keep, owner, new):
     sign = np.empty(C)
     cost = np.empty(C)
     ends = np.zeros(C + 1, np.int64)
-    entry = np.empty(length, np.int32)
+    entry = np.empty(length, pool.entry.dtype)
     n_changes = np.empty(C, np.int32)
     old = np.full(C, -1, np.int64)
     k, u = 0, 0

@@ -32,7 +32,7 @@ from scipy.linalg import lapack
 from scipy.special import expit
 
 from wdrlr import kernels
-from wdrlr.certificate import coefficient_bounds
+from wdrlr.certificate import coefficient_bounds, reserve, residual_charge
 from wdrlr.problem import Problem, log_loss
 from wdrlr.solution import Solution, closed_form, prefer_constant
 
@@ -195,13 +195,15 @@ class _InteriorPoint:
         self.gamma = self.penalty[self.penalised]
         self.penalised_rows = LinearRows([coordinates.b_rows[j] for j in self.penalised])
 
+        self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_limits()
         self.theta = np.zeros(E)
         self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
         self.theta[self.top_column] = 0.1 * self.top_sign
         w = self.data.w
         self.tau = FIRST_TAU / len(w)
-        empty = kernels.empty_pool(len(w))
+        empty = kernels.empty_pool(len(w), E)
+        self.no_cuts = empty
         _, owner, new = self._separate(self.theta, np.full(len(w), -np.inf), empty)
         self.pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
         value = self._values(self.theta)
@@ -310,7 +312,8 @@ class _InteriorPoint:
         self.scale = np.sqrt(np.maximum(diagonal, 1e-30))
         M /= self.scale
         M /= self.scale[:, None]
-        regular, failed = 1e-13, 1
+        # Small where the diagonal is small, but no larger than the data's part of it where rows of limits dominate.
+        regular, failed = 1e-13 * np.minimum(1.0, 0.01 / self.scale**2), 1
         while failed:
             diagonal += regular
             self.factor, failed = lapack.dpotrf(M, lower=1)
@@ -368,7 +371,7 @@ class _InteriorPoint:
             (self.plus_p, step.plus_p - self.plus_p, self.plus, step.plus),
             (self.minus_p, step.minus_p - self.minus_p, self.minus, step.minus),
         )
-        mu = sum(p @ f for p, _, f, _ in pairs) / self.n_pairs
+        mu = self.mu = sum(p @ f for p, _, f, _ in pairs) / self.n_pairs
         length_p = min(_longest(p, dp) for p, dp, _, _ in pairs)
         length_f = min(_longest(f, df) for _, _, f, df in pairs)
         left = sum((p + length_p * dp) @ (f + length_f * df) for p, dp, f, df in pairs) / self.n_pairs
@@ -401,9 +404,10 @@ class _InteriorPoint:
         objective allows, or at the box. Up to three times, the balance is repaired through the Newton matrix.
         """
         problem, E, x, w = self.problem, self.coordinates.E, self.data.x, self.data.w
-        radius, metric = problem.radius, problem.metric
-        numbers = slice(1, 1 + problem.n_numeric)
-        largest_b, largest_lam = coefficient_bounds(problem, min(self.upper, LOG_2))
+        upper = min(self.upper, LOG_2)
+        radius = problem.radius
+        if radius > 0:
+            radius -= reserve(problem, self.theta[-1], loss=0.05 * self.tol, share=0.1)
         curvature = self.p * self.t * (1 - self.t)
         mass, v = step.p.copy(), step.p * self.t + curvature * step.a
         force = np.where(self.live, np.maximum(step.limit_p, 0.0), 0.0)
@@ -416,17 +420,10 @@ class _InteriorPoint:
                 back[: self.n_top_rows] = -self.top_sign * balance[self.top_column] * share
                 balance = balance + self.limits.transposed_times(back, E)
             r = self.coordinates.to_theta.T @ balance[: self.coordinates.n_scores]
-            r -= np.clip(r, -self.penalty, self.penalty)
             wall = np.zeros_like(r)  # the force of the box
             if self.box:
                 wall = force[self.box].reshape(-1, 2) @ [-1.0, 1.0]
-            toll = metric.numeric_distance(r[numbers] - wall[numbers])
-            if radius > 0 and toll > 0:
-                paid = min(max(radius - spent, 0.0) / toll, 1.0)
-                spent += paid * toll
-                r[numbers] -= paid * (r - wall)[numbers]
-            over = max(spent - radius, 0.0)
-            charge = np.abs(r[r != 0]) @ largest_b[r != 0] + over * largest_lam
+            charge, r, spent = residual_charge(problem, self.bounds, self.penalty, r, wall, spent, radius, upper)
             self.lower = max(self.lower, entropy - charge)
             enough = self.upper - self.lower <= self.tol
             hopeless = self.upper - entropy > self.tol
@@ -446,8 +443,7 @@ class _InteriorPoint:
     def _search(self, step: SimpleNamespace) -> SimpleNamespace:
         """Shorten the step until the cuts found at the trial point fit under s; update the upper bound."""
         w, theta = self.data.w, self.theta
-        hard = self.live.copy()
-        hard[: self.n_top_rows] = False
+        hard = slice(self.n_top_rows, None)
         length = min(1.0, 0.99 * _longest(self.limit_f[hard], step.limit_f[hard]))
         ceiling = self._objective(theta, self.s)
         pool, old, n_halved = self.pool, np.arange(len(self.p)), 0
@@ -466,9 +462,11 @@ class _InteriorPoint:
             self._note_upper(at, objective)
             violation = w @ np.maximum(worst - s, 0.0)
             slackness = self.n_pairs * self.tau
-            fits = violation <= SHARE_OF_VIOLATION * slackness and objective <= ceiling + slackness
+            allowed = self.n_pairs * max(self.tau, self.mu)
+            fits = violation <= SHARE_OF_VIOLATION * slackness and objective <= ceiling + allowed
             grown = len(pool.sign) > len(self.p)
-            if fits or (n_halved >= 2 and grown) or n_halved >= 12:
+            fits |= n_halved >= 12 and not grown  # nothing to learn here
+            if fits or (n_halved >= 2 and grown):
                 return SimpleNamespace(theta=at, wanted=wanted, pool=pool, old=old, moves=fits, length=length)
             length *= 0.5
             n_halved += 1
@@ -490,7 +488,9 @@ class _InteriorPoint:
         sign = self.top_sign[start]
         level = self.top_sign * at[self.top_column] - self.limits.times(at)[: self.n_top_rows]
         edge = np.maximum.reduceat(level + LEAST_SLACK * self.limit_f[: self.n_top_rows], start)
-        idle = np.maximum.reduceat(level, start) + 0.05 * at[-1] * self.change_cost
+        # A wider margin would make fresh cuts that use the top raise s by a multiple of it.
+        margin = min(0.05 * at[-1] * self.change_cost, self.tau * len(self.s))
+        idle = np.maximum.reduceat(level, start) + margin
         at[column] = sign * np.where(self.used[column], np.maximum(sign * at[column], edge), idle)
 
     def _add_norm_row(self, at: np.ndarray, step: SimpleNamespace) -> None:
@@ -532,8 +532,10 @@ class _InteriorPoint:
         if trial.moves and self.n_steps % PRUNE_EVERY == 0:
             mass = self._by_cut(w)
             largest = self._by_cut(np.maximum.reduceat(self.p, self.pool.start[:-1]))
-            keep = (self.p > 1e-4 * mass) | (self.f < 1e3 * self.tau / mass) | (self.p >= largest)
-            self.pool, old = kernels.merge(self.pool, keep, np.zeros(0, np.int32), kernels.empty_pool(len(w)))
+            # A cut whose slack is small against its last change may be back in the next step.
+            restless = (trial.old < 0) | (self.f < 2 * np.abs(step.f[trial.old]))
+            keep = restless | (self.p > 1e-4 * mass) | (self.f < 1e3 * self.tau / mass) | (self.p >= largest)
+            self.pool, old = kernels.merge(self.pool, keep, np.zeros(0, np.int32), self.no_cuts)
             self.p, self.f = self.p[old], self.f[old]
         # A sample's only cut has all its mass and the slack that goes with it.
         single = np.diff(self.pool.start) == 1
@@ -544,9 +546,9 @@ class _InteriorPoint:
 
     def _move_penalty(self, step: SimpleNamespace) -> None:
         """New r, plus, minus and their multipliers; called when theta has moved."""
+        r = self.b_before + self.plus + self.length * step.r
         b = self.penalised_rows.times(self.theta)
-        r = np.maximum(b + LEAST_SLACK * self.plus, -b + LEAST_SLACK * self.minus)
-        r = np.maximum(r, self.b_before + self.plus + self.length * step.r)
+        r = np.maximum(r, np.maximum(b + LEAST_SLACK * self.plus, -b + LEAST_SLACK * self.minus))
         self.b_before, self.plus, self.minus = b, r - b, r + b
         plus_p = np.maximum(step.plus_p, LEAST_MULTIPLIER * self.plus_p)
         minus_p = np.maximum(step.minus_p, LEAST_MULTIPLIER * self.minus_p)
@@ -560,8 +562,8 @@ class _InteriorPoint:
         self.pool = pool
         value = self._values(self.theta)
         kernels.raise_s(self.s, value, self.f, self.p, fresh, self.data.w, pool, self.tau)
-        self.f = self._by_cut(self.s) - value
         mass = self._by_cut(self.data.w)
+        self.f = np.maximum(self._by_cut(self.s) - value, 1e-3 * self.tau / mass)
         self.p[fresh] = np.minimum(self.tau / self.f[fresh], 0.5 * mass[fresh])
 
 
