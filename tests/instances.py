@@ -1,6 +1,6 @@
 """Small random problems, and the objective computed the slow way, for the tests."""
 
-import copy
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -54,9 +54,7 @@ def random_problem(
 
 def at(problem, radius):
     """The same problem with another radius."""
-    problem = copy.copy(problem)
-    object.__setattr__(problem, "radius", radius)
-    return problem
+    return replace(problem, radius=radius)
 
 
 def random_coefficients(problem, seed=0, size=1.0):

@@ -1,6 +1,6 @@
 """The tailored solver against the conic programs, the certificate and itself."""
 
-import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,20 +109,15 @@ def test_odd_shapes(setting):
 
 def one_sample(**setting):
     problem = random_problem(3, **{**setting, "N": 2})
-    for name in ("x", "z", "y"):
-        object.__setattr__(problem, name, getattr(problem, name)[:1])
-    object.__setattr__(problem, "w", np.ones(1))
-    return problem
+    return replace(problem, x=problem.x[:1], z=problem.z[:1], y=problem.y[:1], w=np.ones(1))
 
 
 def test_constant_columns_and_duplicated_rows():
     problem = random_problem(4, N=30, n=2)
     problem.x[:, 1] = 5.0
     problem.z[:, 0] = 1
-    twice = copy.copy(problem)
-    for name in ("x", "z", "y", "w"):
-        object.__setattr__(twice, name, np.concatenate([getattr(problem, name)] * 2))
-    object.__setattr__(twice, "w", twice.w / 2)
+    doubled = {name: np.concatenate([getattr(problem, name)] * 2) for name in ("x", "z", "y")}
+    twice = replace(problem, **doubled, w=np.concatenate([problem.w] * 2) / 2)
     assert solve_tailored(twice).upper == pytest.approx(agree(problem).upper, abs=2e-6)
 
 
@@ -131,10 +126,8 @@ def test_is_deterministic_and_independent_of_the_order_of_rows_and_features():
     first, second = solve_tailored(problem), solve_tailored(problem)
     assert first.b.tolist() == second.b.tolist()
     order = np.random.default_rng(0).permutation(30)
-    other = copy.copy(problem)
-    for name in ("x", "z", "y", "w"):
-        object.__setattr__(other, name, getattr(problem, name)[order])
-    object.__setattr__(other, "x", other.x[:, ::-1].copy())
+    shuffled = {name: getattr(problem, name)[order] for name in ("z", "y", "w")}
+    other = replace(problem, **shuffled, x=problem.x[order, ::-1])
     assert solve_tailored(other).upper == pytest.approx(first.upper, abs=2e-6)
 
 

@@ -2,5 +2,13 @@
 
 from wdrlr.datasets import DATASETS, load_dataset
 from wdrlr.estimator import SeparableDataWarning, WassersteinLogisticRegression, radius_max
+from wdrlr.path import fit_path
 
-__all__ = ["DATASETS", "SeparableDataWarning", "WassersteinLogisticRegression", "load_dataset", "radius_max"]
+__all__ = [
+    "DATASETS",
+    "SeparableDataWarning",
+    "WassersteinLogisticRegression",
+    "fit_path",
+    "load_dataset",
+    "radius_max",
+]

@@ -220,7 +220,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             If the conic solver returns no point at all.
         """
         problem = self._encode(X, y, sample_weight)
-        solution = _solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
+        solution = solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
         self.solution_ = solution
         self.coef_ = solution.b[None, 1:]
         self.intercept_ = solution.b[:1]
@@ -229,7 +229,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
         if self.verbose:
             print(f"wdrlr: {solution.report()}")
-        _warn(problem, solution, self.tol)
+        warn_if_separable(problem)
+        warn_if_uncertified(solution, self.tol)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -384,7 +385,8 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     return largest_useful_radius(model._encode(X, y, sample_weight))
 
 
-def _solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
     if solver == "auto":
         solver = "tailored" if problem.metric.p == 1 else "column-constraint"
     if solver == "tailored":
@@ -397,7 +399,8 @@ def _solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol:
     )
 
 
-def _warn(problem: Problem, solution: Solution, tol: float) -> None:
+def warn_if_separable(problem: Problem) -> None:
+    """Warn where the problem has no minimiser: plain logistic regression on (quasi-)separable data."""
     unbounded = problem.radius == 0 and np.isinf(problem.coef_bound) and not problem.penalty[1:].any()
     if unbounded and is_separable(problem):
         warnings.warn(
@@ -406,10 +409,14 @@ def _warn(problem: Problem, solution: Solution, tol: float) -> None:
             SeparableDataWarning,
             stacklevel=3,
         )
+
+
+def warn_if_uncertified(solution: Solution, tol: float) -> None:
+    """Warn where the certified gap is above ``tol``."""
     if not solution.gap <= tol:
         warnings.warn(
-            f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is {solution.upper:.9f}, "
-            f"the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds.",
+            f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
+            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds.",
             ConvergenceWarning,
             stacklevel=3,
         )

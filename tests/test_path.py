@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.test_estimator import mixed_data
+from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, fit_path
+
+
+@pytest.mark.parametrize("options", [{}, {"coding": "pm1", "metric_scale": "unit"}, {"p": 2.0}])
+def test_a_path_is_its_fits(options):
+    X, y = mixed_data(40)
+    path = fit_path(X, y, [0.0, 1e-3, 0.1], [0.0, 0.01], [1.0, "n_categorical"], **options)
+    assert len(path) == 12
+    assert (path["gap"] <= 1e-6).all()
+    for row in path.itertuples(index=False):
+        model = WassersteinLogisticRegression(
+            radius=row.radius, l1_penalty=row.l1_penalty, label_cost=row.label_cost, **options
+        ).fit(X, y)
+        assert row.objective == pytest.approx(model.objective_, abs=1e-12)
+        assert np.array_equal([row.intercept, *row[8:]], [model.intercept_[0], *model.coef_[0]])
+    assert path.columns[8:].tolist() == model.get_feature_names_out().tolist()
+
+
+def test_a_path_warns_once_of_each_matter():
+    X, y = mixed_data(40)
+    with pytest.warns(ConvergenceWarning, match="certified to") as caught:
+        fit_path(X, y, [0.01, 0.1], max_iter=1)
+    assert len(caught) == 1
+    with pytest.warns(SeparableDataWarning) as caught:
+        fit_path(X, X["kind"], [0.0, 0.1], label_costs=[1.0, 2.0])
+    assert len(caught) == 1
+
+
+def test_a_bad_point_is_refused_before_any_fit():
+    X, y = mixed_data(20)
+    with pytest.raises(ValueError, match="'radius' parameter"):
+        fit_path(X, y, [0.1, -1.0])
+    with pytest.raises(ValueError, match="at least one value each"):
+        fit_path(X, y, [])
+    with pytest.raises(ValueError, match="finite label_cost"):
+        fit_path(X, y, [0.1], label_costs=[1.0, np.inf], metric_scale="unit")

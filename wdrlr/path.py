@@ -1,0 +1,102 @@
+"""Fits over a whole grid of radii, penalties and label costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from wdrlr.estimator import WassersteinLogisticRegression, solve, warn_if_separable, warn_if_uncertified
+from wdrlr.metric import ground_metric
+from wdrlr.tailored import Coordinates
+
+
+def fit_path(
+    X: Any,
+    y: Any,
+    radii: Sequence[float],
+    l1_penalties: Sequence[float] = (0.0,),
+    label_costs: Sequence[float | str] = (1.0,),
+    *,
+    sample_weight: Any = None,
+    **parameters: Any,
+) -> pd.DataFrame:
+    """Fit the robust logistic regression for every label cost, penalty and radius of a grid.
+
+    The table is encoded and merged once, and with p = 1 the solver's coordinates are shared; each fit is certified on
+    its own and equals the one that ``WassersteinLogisticRegression`` makes alone.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in ``WassersteinLogisticRegression.fit``.
+    radii, l1_penalties, label_costs
+        The grid; a label cost is a float, "n_categorical" or inf.
+    **parameters
+        The other parameters of ``WassersteinLogisticRegression``.
+
+    Returns
+    -------
+    DataFrame, one row a fit, in the order label cost, penalty, radius: label_cost, l1_penalty, radius, objective,
+    lower_bound, gap, transport_multiplier, intercept, then one column for every slope, named as in
+    ``get_feature_names_out``.
+
+    Raises
+    ------
+    ValueError
+        As ``WassersteinLogisticRegression.fit``, for any point of the grid, before any fit.
+
+    Warns
+    -----
+    ConvergenceWarning, SeparableDataWarning
+        As ``WassersteinLogisticRegression.fit``, once for the whole path.
+
+    Examples
+    --------
+    >>> from wdrlr import fit_path
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [1.5]]
+    >>> path = fit_path(X, [0, 0, 1, 1, 1], radii=[0.01, 0.1, 1.0])
+    >>> path["x0"].round(3).tolist()[-1]
+    0.0
+    >>> bool((path["gap"] <= 1e-6).all())
+    True
+    """
+    model = WassersteinLogisticRegression(**parameters)
+    grid = list(product(label_costs, l1_penalties, radii))
+    if not grid:
+        raise ValueError("radii, l1_penalties and label_costs need at least one value each.")
+    for label_cost, penalty, radius in grid:
+        model.set_params(label_cost=label_cost, l1_penalty=penalty, radius=radius)._validate_params()
+    problem = model._encode(X, y, sample_weight)
+    options = dict(model.solver_options or {})
+    if model.solver == "tailored" or (model.solver == "auto" and model.p == 1):
+        options["coordinates"] = Coordinates(problem)
+    metrics = {
+        label_cost: ground_metric(
+            label_cost,
+            problem.n_numeric,
+            problem.n_categorical,
+            p=model.p,
+            norm=model.norm,
+            metric_scale=model.metric_scale,
+        )
+        for label_cost in label_costs
+    }
+    unit_penalty = np.ones(problem.n_coefficients)
+    unit_penalty[0] = model.penalize_intercept
+    names = model.get_feature_names_out()
+    rows, solutions = [], []
+    for label_cost, penalty, radius in grid:
+        posed = replace(problem, metric=metrics[label_cost], penalty=penalty * unit_penalty, radius=float(radius))
+        found = solve(posed, model.solver, options, model.conic_solver, model.tol, model.max_iter)
+        values = [label_cost, penalty, radius, found.upper, found.lower, found.gap, found.lam, *found.b]
+        rows.append(values)
+        solutions.append(found)
+    warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
+    warn_if_separable(replace(problem, radius=min(radii), penalty=min(l1_penalties) * unit_penalty))
+    columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
+    return pd.DataFrame(rows, columns=[*columns, "intercept", *names])
