@@ -1,7 +1,7 @@
 """Compiled loops of the tailored solver: separation, the pool of cuts, the Newton system, the dual point.
 
 Coordinates. ``theta`` has the length E: theta[0] the intercept, theta[1 : 1 + n] the slopes of the numbers, then one
-score for every level but the most common one of each feature (score 0), then for a feature with three or more levels
+score for every level but the most common one of each feature (score 0), then for a feature with four or more levels
 its top and its bottom, and last lam. The argument of a cut's log-loss is
 
     a = sign * (theta[0] + x_i . theta[1 : 1 + n] + sum of theta[e] over the entries e of the cut),

@@ -19,7 +19,7 @@ Method.
     until upper - lower <= tol
 
 Every pair of slack and multiplier aims at the product tau. Nothing of order N is factorised: M has an order of
-2 + n + k, plus two for each feature with three levels or more, and its cost is linear in N.
+2 + n + k, plus two for each feature with four levels or more, and its cost is linear in N.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHARE_OF_VIOLATION = 0.1  # of the complementarity, that new cuts may violate s 
 LEAST_MULTIPLIER, LEAST_SLACK = 0.02, 0.05  # what a step leaves of a multiplier and of a slack
 PRUNE_EVERY = 4
 PROXIMAL = 1e-3  # times pairs * tau: weak ridge, for directions that the data do not determine
-MIN_LEVELS_FOR_TOPS = 3
+MIN_LEVELS_FOR_TOPS = 4
 NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
 
 
@@ -263,7 +263,11 @@ class _InteriorPoint:
 
     def _by_cut(self, per_sample: np.ndarray) -> np.ndarray:
         """(N,) to (C,)"""
-        return per_sample.repeat(np.diff(self.pool.start))
+        return per_sample.repeat(self._counts())
+
+    def _counts(self) -> np.ndarray:
+        """The number of cuts of each sample; shape (N,)."""
+        return self.pool.start[1:] - self.pool.start[:-1]
 
     def _normalised(self, p: np.ndarray) -> np.ndarray:
         """Multipliers scaled to sum to w_i a sample."""
@@ -290,7 +294,7 @@ class _InteriorPoint:
     def _linearise(self) -> None:
         """Slopes, which pairs are alive, and the factorised Newton matrix."""
         E, p = self.coordinates.E, self.coordinates.n_scores
-        self.several = self._by_cut(np.diff(self.pool.start)) > 1  # a sample's only cut has no slack to speak of
+        self.several = self._by_cut(self._counts()) > 1  # a sample's only cut has no slack to speak of
         self.t = expit(kernels.arguments(self.theta, self.data.x, self.pool))
         # A top that no cut uses would have no force: it is left out.
         self.used = np.zeros(E, bool)
@@ -538,7 +542,7 @@ class _InteriorPoint:
             self.pool, old = kernels.merge(self.pool, keep, np.zeros(0, np.int32), self.no_cuts)
             self.p, self.f = self.p[old], self.f[old]
         # A sample's only cut has all its mass and the slack that goes with it.
-        single = np.diff(self.pool.start) == 1
+        single = self._counts() == 1
         cut = self.pool.start[:-1][single]
         self.p[cut] = w[single]
         self.s[single] += self.tau / w[single] - self.f[cut]
