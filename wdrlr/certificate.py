@@ -93,7 +93,7 @@ def lower_bound(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, u
     is moved from or to (x_i, z_i, y_i) until the radius is kept, v is moved by weighted least squares until r fits.
     Where b says that an inequality is active, it is met with equality, which keeps the bound tight. What rounding
     leaves is charged at the largest value that b_j and lam can have where the objective is at most ``upper`` (see
-    ``coefficient_bounds``); bounds on the coefficients enter in the same way.
+    ``residual_charge``); bounds on the coefficients enter in the same way.
 
     Parameters
     ----------
