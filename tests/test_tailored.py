@@ -148,3 +148,14 @@ def test_stopping_early_is_visible_in_the_gap():
 def test_p_other_than_1_is_refused():
     with pytest.raises(ValueError, match=r"needs p = 1, not 2\.0"):
         solve_tailored(random_problem(0, p=2.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_separable_data_with_many_levels_at_a_tiny_radius(seed):
+    """Coefficients grow until slacks drown in rounding."""
+    problem = random_problem(
+        seed, N=60, n=0, n_levels=(4, 5, 4, 6, 4, 4), radius=1e-6, label_cost=6.0, gamma=5e-6 * (seed % 2)
+    )
+    solution = solve_tailored(problem)
+    assert np.isfinite(solution.b).all()
+    assert 0 <= solution.gap <= 1e-6

@@ -210,7 +210,7 @@ class _InteriorPoint:
         self.s = np.maximum.reduceat(value, self.pool.start[:-1]) + self.tau / w
         self.f = self._by_cut(self.s) - value
         self.p = self._normalised(self.tau / self.f)
-        self.limit_f = self.limits.values(self.theta)
+        self.limit_f = self._above_rounding(self.limits.values(self.theta))
         self.limit_p = np.minimum(self.tau / self.limit_f, 1.0)
         self.plus = 2 * self.tau / self.gamma
         self.minus = self.plus.copy()
@@ -268,6 +268,10 @@ class _InteriorPoint:
     def _counts(self) -> np.ndarray:
         """The number of cuts of each sample; shape (N,)."""
         return self.pool.start[1:] - self.pool.start[:-1]
+
+    def _above_rounding(self, slack: np.ndarray) -> np.ndarray:
+        """Slacks that rounding may have made 0 or less, lifted to a small part of what any multiplier leaves them."""
+        return np.maximum(slack, 1e-3 * self.tau)
 
     def _normalised(self, p: np.ndarray) -> np.ndarray:
         """Multipliers scaled to sum to w_i a sample."""
@@ -521,16 +525,14 @@ class _InteriorPoint:
             self.theta, self.tau, self.length = trial.theta, self.goal, trial.length
             self.p = self._normalised(np.maximum(step.p, LEAST_MULTIPLIER * self.p))
             self.f = trial.wanted
-            self.limit_f = self.limits.values(self.theta)
+            self.limit_f = self._above_rounding(self.limits.values(self.theta))
             kept = np.maximum(step.limit_p, LEAST_MULTIPLIER * self.limit_p)
-            fresh = self.tau / np.maximum(self.limit_f, 1e-300)
-            self.limit_p = np.where(self.live & (self.limit_p > 0), kept, fresh)
+            self.limit_p = np.where(self.live & (self.limit_p > 0), kept, self.tau / self.limit_f)
             self._move_penalty(step)
         else:
             self.length = 0.0
-            self.limit_f = self.limits.values(self.theta)
-            fresh = self.tau / np.maximum(self.limit_f, 1e-300)
-            self.limit_p = np.where(self.live & (self.limit_p > 0), self.limit_p, fresh)
+            self.limit_f = self._above_rounding(self.limits.values(self.theta))
+            self.limit_p = np.where(self.live & (self.limit_p > 0), self.limit_p, self.tau / self.limit_f)
 
         self._take_in(trial.pool, trial.old)
         if trial.moves and self.n_steps % PRUNE_EVERY == 0:
@@ -553,7 +555,7 @@ class _InteriorPoint:
         r = self.b_before + self.plus + self.length * step.r
         b = self.penalised_rows.times(self.theta)
         r = np.maximum(r, np.maximum(b + LEAST_SLACK * self.plus, -b + LEAST_SLACK * self.minus))
-        self.b_before, self.plus, self.minus = b, r - b, r + b
+        self.b_before, self.plus, self.minus = b, self._above_rounding(r - b), self._above_rounding(r + b)
         plus_p = np.maximum(step.plus_p, LEAST_MULTIPLIER * self.plus_p)
         minus_p = np.maximum(step.minus_p, LEAST_MULTIPLIER * self.minus_p)
         self.plus_p = plus_p * self.gamma / (plus_p + minus_p)
