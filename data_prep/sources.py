@@ -90,7 +90,8 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
     user = user_folder(data_dir)
     if user is not None and _has_any(recipe, user / recipe.name):
         _check_user_files(recipe, user / recipe.name)
-        return recipe.read(recipe, user / recipe.name), f"the folder {user}"
+        setting = VARIABLE if data_dir is None else "data_dir"
+        return recipe.read(recipe, user / recipe.name), f"the folder that {setting} sets"
 
     shipped = SHIPPED / recipe.name
     if _has_any(recipe, shipped):
@@ -100,10 +101,10 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
 
     cached = cache_folder() / recipe.name
     if _is_complete(recipe, cached):
-        return recipe.read(recipe, cached), f"the cache {cached}"
+        return recipe.read(recipe, cached), "the cache"
     table = _cached_table(recipe, cached / SERVED)
     if table is not None:
-        return table, f"ucimlrepo, by the cache {cached}"
+        return table, "ucimlrepo, by the cache"
 
     failures = []
     try:

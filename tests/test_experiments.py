@@ -15,20 +15,25 @@ from sklearn.exceptions import ConvergenceWarning
 from wdrlr import experiments
 from wdrlr.experiments import (
     Cell,
+    FoldFit,
     choose_point,
+    describe_missing,
+    fit_fold,
     plan_cells,
     prepare_numbers,
     prepare_reference,
     run_cell,
     run_cells,
     split_rows,
+    wanted_rows,
 )
 from wdrlr.methods import METHODS, Method
+from wdrlr.paper import published_values
 from wdrlr.protocols import PROTOCOLS, RADII
 from wdrlr.results import COLUMNS, save_rows
 
 CODE = PROTOCOLS["code"]
-TIMES = ["seconds", "cv_seconds"]
+TIMES = ["seconds", "solver_seconds", "identification_seconds", "cv_seconds"]
 
 
 # A data set and a method that cost nothing: the model predicts +1 at radius 0 and -1 at radius 1, says what it was
@@ -49,6 +54,7 @@ class ToyModel:
     objective_ = 0.5
     n_iter_ = 1
     n_cuts_ = 0
+    solution_ = SimpleNamespace(separation_seconds=0.25, solver_seconds=0.5)
 
     def fit(self, X, y):
         if self.radius == 5:
@@ -69,9 +75,13 @@ class ToyModel:
 
 @dataclass(frozen=True)
 class ToyMethod(Method):
+    radii: tuple = (0.0,)
     log: list | None = None
 
-    def estimator(self, radius, gamma, protocol, tol, solver):
+    def grid(self, protocol):
+        return [(radius, 0.0) for radius in self.radii]
+
+    def estimator(self, radius, gamma, protocol, tol, solver, random_state=0):
         return ToyModel(radius, self.log)
 
     __hash__ = object.__hash__
@@ -81,10 +91,25 @@ def toy(*radii, log=None, name="LR"):
     return ToyMethod(name, "toy", "unregularized", radii=tuple(map(float, radii)), log=log)
 
 
+def fit_one_by_one(X, y, X_held_out, y_held_out, grid, protocol, method, tol, solver):
+    """What `fit_fold` does, by the estimators' own `fit` and `predict`, from cold."""
+    fits = []
+    for radius, gamma in grid:
+        fitted = method.estimator(radius, gamma, protocol, tol, solver).fit(X, y)
+        error = experiments._error(fitted, y, X_held_out, y_held_out)
+        fits.append(FoldFit(error, fitted.gap_, not np.any(fitted.coef_)))
+    return fits
+
+
+def use_toys(set_attribute, data=TOY):
+    set_attribute(experiments, "_load", lambda name: data)
+    set_attribute(experiments, "load_dataset", lambda name: data)
+    set_attribute(experiments, "fit_fold", fit_one_by_one)
+
+
 @pytest.fixture
 def toy_data(monkeypatch):
-    monkeypatch.setattr(experiments, "_load", lambda name: TOY)
-    monkeypatch.setattr(experiments, "load_dataset", lambda name: TOY)
+    use_toys(monkeypatch.setattr)
 
 
 def toy_cells(n_splits, *radii):
@@ -150,7 +175,7 @@ def test_ties_go_by_penalty_and_then_radius(ties, expected):
 
 
 def test_of_equal_penalties_the_largest_radius_is_chosen():
-    grid = METHODS["DRO_kappa_1"].grid
+    grid = METHODS["DRO_kappa_1"].grid(CODE)
     assert choose_point(grid, np.zeros(7), "largest") == (1.0, 0.0)
     assert choose_point(grid, np.zeros(7), "smallest") == (0.0, 0.0)
 
@@ -184,9 +209,10 @@ def test_ties_are_part_of_the_protocol(toy_data):
 def test_the_zero_model_predicts_the_majority_of_what_it_was_fitted_on(toy_data, monkeypatch):
     row = run_cell("toy", CODE, toy(2), 0, 0, 1e-6, "tailored")
     _, test = split_rows(50, "toy", 0, 0)
-    assert row["constant"] and row["test_error"] == np.mean(TOY.y[test] == -1)
+    assert row["constant"] and row["n_constant"] == row["n_fits"] == 1
+    assert row["test_error"] == np.mean(TOY.y[test] == -1)
     turned = SimpleNamespace(X=TOY.X, y=-TOY.y)
-    monkeypatch.setattr(experiments, "_load", lambda name: turned)
+    use_toys(monkeypatch.setattr, turned)
     assert run_cell("toy", CODE, toy(2), 0, 0, 1e-6, "tailored")["test_error"] == row["test_error"]
 
 
@@ -245,16 +271,109 @@ def test_a_wrong_plan_is_refused(changes, message):
         plan_cells(**{"datasets": ["spect"], "methods": ["LR"], "n_splits": 1} | changes)
 
 
-def test_protocols_and_grids_are_those_of_the_paper_and_of_its_code():
-    assert METHODS["LR"].grid == [(0.0, 0.0)]
-    assert METHODS["DRO_kappa_1"].grid == [(radius, 0.0) for radius in RADII]
-    assert len(RADII) == 7
-    code = METHODS["DRO_kappa_m"].estimator(0.1, 0.0, CODE, 1e-6, "tailored").get_params()
-    paper = METHODS["DRO_kappa_m"].estimator(0.1, 0.0, PROTOCOLS["paper"], 1e-6, "tailored").get_params()
-    assert code["label_cost"] == paper["label_cost"] == "n_categorical"
-    assert (code["metric_scale"], code["coding"], code["coef_bound"]) == ("unit", "pm1", 100)
-    assert (paper["metric_scale"], paper["coding"], paper["coef_bound"]) == (None, "onehot", None)
-    assert METHODS["LR"].estimator(0.0, 0.0, CODE, 1e-6, "tailored").coef_bound is None
+def test_the_methods_are_the_nine_columns_of_the_tables():
+    assert list(METHODS) == list(published_values("table1")["method"].unique())
+    groups = [method.group for method in METHODS.values()]
+    assert groups == ["unregularized"] * 3 + ["regularized"] * 3 + ["numerical"] * 3
+    proposed = [name for name, method in METHODS.items() if method.is_proposed]
+    assert proposed == ["DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m"]
+
+
+def test_grids_are_those_of_the_paper_and_of_its_code():
+    paper = PROTOCOLS["paper"]
+    gammas = [0, 0.5e-5, 0.5e-4, 0.5e-3, 0.5e-2, 0.5e-1, 0.5]
+    assert RADII == (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
+    for protocol in (CODE, paper):
+        assert METHODS["LR"].grid(protocol) == METHODS["PI"].grid(protocol) == [(0.0, 0.0)]
+        for name in ("DRO_kappa_1", "DRO_kappa_m", "MT_kappa_1", "MT_kappa_m"):
+            assert METHODS[name].grid(protocol) == [(radius, 0.0) for radius in RADII]
+        assert METHODS["r-LR"].grid(protocol) == [(0.0, gamma) for gamma in gammas]
+    for name in ("r-DRO_kappa_1", "r-DRO_kappa_m"):
+        assert METHODS[name].grid(paper) == [(radius, gamma) for radius in RADII for gamma in gammas]
+        assert METHODS[name].grid(CODE) == [
+            (radius, gamma) for radius in (0, 1e-5, 1e-3, 1e-1, 1) for gamma in (0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5)
+        ]
+
+
+def parameters(name, protocol, radius=0.1, gamma=0.0):
+    return METHODS[name].estimator(radius, gamma, PROTOCOLS[protocol], 1e-6, "tailored", 7).get_params()
+
+
+def test_estimators_follow_the_protocol():
+    for name in ("DRO_kappa_m", "r-DRO_kappa_m", "MT_kappa_m"):
+        code, paper = parameters(name, "code"), parameters(name, "paper")
+        assert code["label_cost"] == paper["label_cost"] == "n_categorical"
+        assert (code["metric_scale"], code["coding"], code["coef_bound"]) == ("unit", "pm1", 100)
+        assert (paper["metric_scale"], paper["coding"], paper["coef_bound"]) == (None, "onehot", None)
+    for name in ("LR", "r-LR"):
+        assert parameters(name, "code")["coef_bound"] is None
+    for name in ("r-LR", "r-DRO_kappa_1"):
+        assert parameters(name, "code", gamma=0.5)["l1_penalty"] == 0.5
+        assert parameters(name, "code")["penalize_intercept"] and not parameters(name, "paper")["penalize_intercept"]
+    assert parameters("PI", "paper") == parameters("PI", "code")
+    assert (parameters("PI", "code")["alpha"], parameters("PI", "code")["random_state"]) == (0.05, 7)
+    assert [METHODS[name].coding(PROTOCOLS["paper"]) for name in ("LR", "PI")] == ["onehot", "pm1"]
+
+
+# A cell's path
+
+
+def path_data(n_numbers):
+    rng = np.random.default_rng(0)
+    z = {name: pd.Categorical(rng.choice(list("abc"), 90), categories=list("abcd")) for name in ("u", "v")}
+    X = prepare_reference(pd.DataFrame({**{f"x{j}": rng.random(90) for j in range(n_numbers)}, **z}), "pm1")
+    signal = (X["u"] == "a").to_numpy(float) + (X["v"] == "b").to_numpy(float)
+    return X, np.where(signal + rng.normal(0, 0.7, 90) > 0.7, 1, -1)
+
+
+@pytest.mark.parametrize("protocol", ["code", "paper"])
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].chooses != "nothing"])
+def test_a_shared_path_gives_what_cold_fits_give(name, protocol):
+    X, y = path_data(1)
+    grid = METHODS[name].grid(PROTOCOLS[protocol])[::3]
+    arguments = (X[:60], y[:60], X[60:], y[60:], grid, PROTOCOLS[protocol], METHODS[name], 1e-6, "tailored")
+    shared, cold = fit_fold(*arguments), fit_one_by_one(*arguments)
+    assert [fit.error for fit in shared] == pytest.approx([fit.error for fit in cold], abs=1e-12)
+    assert [fit.gap for fit in shared] == pytest.approx([fit.gap for fit in cold], abs=1e-12)
+    assert [fit.constant for fit in shared] == [fit.constant for fit in cold]
+    assert max(fit.gap for fit in shared) <= 1e-6
+    assert any(fit.constant for fit in shared) and not all(fit.constant for fit in shared)
+
+
+def test_a_shared_path_with_the_paper_s_scheme():
+    X, y = path_data(0)
+    method = METHODS["DRO_kappa_1"]
+    arguments = (X[:60], y[:60], X[60:], y[60:], [(0.01, 0.0), (0.1, 0.0)], CODE, method, 1e-5)
+    scheme, tailored = fit_fold(*arguments, "column-constraint"), fit_fold(*arguments, "tailored")
+    assert [fit.error for fit in scheme] == pytest.approx([fit.error for fit in tailored])
+
+
+# What is there
+
+
+def test_all_stands_for_all_methods():
+    cells = plan_cells(["spect"], ["all"], n_splits=1)
+    assert [cell.method.name for cell in cells] == list(METHODS)
+
+
+def test_wanted_rows_are_computed_only_if_asked_for(toy_data, tmp_path):
+    cells = toy_cells(3, 0)
+    with pytest.raises(RuntimeError, match=r"none of the 3 cells .* set compute_missing to True"):
+        wanted_rows(cells, tmp_path, compute_missing=False)
+    wanted_rows(cells[:2], tmp_path, compute_missing=True, backend="sequential")
+    assert wanted_rows(cells, tmp_path, compute_missing=False)["split"].tolist() == [0, 1]
+
+
+def test_what_is_missing_is_said_by_data_set_and_method():
+    cells = plan_cells(["spect", "car", "hiv"], ["LR", "PI"], n_splits=2)
+    done = [(cell.dataset, cell.method.name) for cell in cells if cell.dataset == "spect"] + [("hiv", "PI")] * 2
+    rows = pd.DataFrame(done, columns=["dataset", "method"])
+    assert describe_missing(cells, rows) == [
+        "6 of 12 cells done.",
+        "car: splits of each method 0 of 2",
+        "hiv: splits of LR 0 of 2",
+    ]
+    assert describe_missing(cells[:4], rows[:4]) == ["4 of 4 cells done."]
 
 
 # Runs
@@ -336,15 +455,21 @@ def test_numbers_do_not_depend_on_workers_or_order(tmp_path):
     pd.testing.assert_frame_equal(frames[0].tail(1).reset_index(drop=True), alone)
 
 
-def test_a_real_cell_with_cross_validation(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", METHODS)
+def test_a_real_cell_of_each_method(monkeypatch, tmp_path, name):
     monkeypatch.setattr(experiments, "N_FOLDS", 2)
-    method = replace(METHODS["DRO_kappa_1"], radii=(1e-3, 1.0))
-    row = run_cell("balance-scale", CODE, method, 0, 0, 1e-4, "tailored")
+    protocol = replace(CODE, radii=(1e-3, 1.0), gammas=(0.5e-3, 0.5), joint_radii=(1e-3, 1.0), joint_gammas=(0.5e-3,))
+    method = METHODS[name]
+    row = run_cell("balance-scale", protocol, method, 0, 0, 1e-4, "tailored")
     save_rows(tmp_path, [row])
     assert row["n_train"] + row["n_test"] == 625
-    assert row["radius"] == 1e-3  # at radius 1 the model is 0
+    assert (row["radius"], row["gamma"]) == method.grid(protocol)[0]  # at the other point all slopes are 0
     assert 0 <= row["gap"] <= 1e-4 and 0 < row["objective"] < np.log(2)
-    assert row["n_fits"] == 5
+    assert (row["n_fits"], row["n_constant"]) == ((1, 0) if method.chooses == "nothing" else (5, 2))
+    assert row["seconds"] > row["solver_seconds"] > 0
+    assert (row["identification_seconds"] > 0) == (name == "PI")
+    again = run_cell("balance-scale", protocol, method, 0, 0, 1e-4, "tailored")
+    assert all(again[column] == row[column] for column in ("objective", "test_error", "n_iter"))
 
 
 KILLED_RUN = """
@@ -352,7 +477,7 @@ import pathlib, sys, time
 sys.path.insert(0, {tests!r})
 import test_experiments as toys
 from wdrlr import experiments
-experiments._load = experiments.load_dataset = lambda name: toys.TOY
+toys.use_toys(setattr)
 real = experiments.run_cell
 def slow(*cell):
     with open(pathlib.Path(sys.argv[1]) / "computed", "a") as log:

@@ -181,6 +181,8 @@ def test_replace_file_keeps_the_old_file_if_the_text_cannot_be_written(tmp_path)
     with pytest.raises(UnicodeEncodeError):
         replace_file(path, "new\udc80\n")
     assert path.read_text() == "old\n"
+    replace_file(path, b"\x00\xff")
+    assert path.read_bytes() == b"\x00\xff"
 
 
 def test_folders_are_the_project_s_or_those_given(tmp_path, monkeypatch):

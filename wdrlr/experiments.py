@@ -1,4 +1,4 @@
-"""The experiments of Tables 1 and 2: splits, cross-validation and the cells they are made of.
+"""The experiments of Tables 1 to 4: splits, cross-validation and the cells they are made of.
 
 A cell is one method on one random split of one data set. It depends on nothing but its own description, so
 cells can be computed in any order, by any number of workers, or one alone, always with the same numbers (the
@@ -9,8 +9,10 @@ import time
 import traceback
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +27,11 @@ from tqdm.auto import tqdm
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.conic import choose_conic_solver
 from wdrlr.datasets import load_dataset
+from wdrlr.estimator import solve
 from wdrlr.methods import METHODS, Method
 from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.results import Row, load_rows, save_rows, to_frame, versions
+from wdrlr.tailored import Coordinates
 
 BACKENDS = ("loky", "sequential")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
@@ -64,12 +68,15 @@ def plan_cells(
     """The cells of a table: every method on the splits first_split, ..., first_split + n_splits - 1.
 
     The methods of one split follow each other, so that an unfinished run can compare methods on equal splits.
+    ``["all"]`` stands for all methods.
 
     Raises
     ------
     ValueError
         If a method or the protocol is unknown, a method is named twice, or a number is out of range.
     """
+    if list(methods) == ["all"]:
+        methods = list(METHODS)
     if not methods:
         raise ValueError(f"methods is empty; choose from {', '.join(METHODS)}")
     for i, name in enumerate(methods):
@@ -150,6 +157,49 @@ def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, back
     return to_frame(rows[key] for key in keys if key in rows)
 
 
+def wanted_rows(
+    cells: Sequence[Cell], results_dir: Path, *, compute_missing: bool, n_jobs: int = 1, backend: str = "loky"
+) -> pd.DataFrame:
+    """The rows of the cells: computed where `results_dir` does not hold them, or only those that it holds.
+
+    Raises
+    ------
+    ValueError
+        As `run_cells`, if anything is to be computed.
+    RuntimeError
+        If there is no row at all.
+    """
+    if compute_missing:
+        rows = run_cells(cells, results_dir, n_jobs=n_jobs, backend=backend)
+    else:
+        rows = to_frame(load_rows(results_dir, [cell.key for cell in cells]).values())
+    if rows.empty:
+        remedy = (
+            "see the warning above" if compute_missing else "set compute_missing to True, or name another results_dir"
+        )
+        raise RuntimeError(f"none of the {len(cells)} cells wanted has a row in {results_dir.name}: {remedy}.")
+    return rows
+
+
+def describe_missing(cells: Sequence[Cell], rows: pd.DataFrame) -> list[str]:
+    """What is there of what is wanted: a total, and for each data set that is not complete the splits by method."""
+    wanted = Counter((cell.dataset, cell.method.name) for cell in cells)
+    done = Counter(zip(rows["dataset"], rows["method"], strict=True))
+    lines = [f"{len(rows)} of {len(cells)} cells done."]
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        short = {
+            method: f"{done[dataset, method]} of {n}"
+            for (name, method), n in wanted.items()
+            if name == dataset and done[dataset, method] < n
+        }
+        if short:
+            # Often all methods lack the same: then one number says it.
+            same = len(set(short.values())) == 1 and len(short) == sum(name == dataset for name, _ in wanted)
+            counts = {"each method": next(iter(short.values()))} if same else short
+            lines.append(f"{dataset}: splits of " + ", ".join(f"{m} {count}" for m, count in counts.items()))
+    return lines
+
+
 def _attempt(cell: Cell) -> tuple[Cell, Row | None, str]:
     try:
         return cell, run_cell(*cell), ""
@@ -160,25 +210,30 @@ def _attempt(cell: Cell) -> tuple[Cell, Row | None, str]:
 def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed: int, tol: float, solver: str) -> Row:
     """Choose by cross-validation, fit on the training part, and count the errors on the test part.
 
-    `seconds` is the wall clock of that last fit alone, from cold, encoding of the features included;
-    `cv_seconds` that of the whole cross-validation. Convergence warnings of the fits are counted in the row, not
-    shown.
+    `seconds` is the wall clock of that last fit alone, from cold, encoding of the features included, and for PI
+    without `identification_seconds`, the simulation of its penalty; `solver_seconds` is the part of it that the solver
+    took, as the paper counts. `cv_seconds` is the wall clock of the whole cross-validation. Convergence warnings of the
+    final fit are counted in the row, not shown.
     """
     data = _load(dataset)
     y = np.asarray(data.y)
     train, test = split_rows(len(y), dataset, seed, split)
-    X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
+    X = prepare_reference(prepare_numbers(data.X, train), method.coding(protocol))
     X_train, y_train = X.iloc[train], y[train]
+    random_state = int(_generator(dataset, seed, 2, split).integers(2**32))
     with _collected_warnings():
         _warm_up(protocol, method, solver)
     with threadpool_limits(1), _collected_warnings() as caught:
         start = time.perf_counter()
-        radius, gamma, cv_error, gaps = _choose(X_train, y_train, protocol, method, tol, solver)
+        radius, gamma, cv_error, fits = _choose(X_train, y_train, protocol, method, tol, solver)
         cv_seconds = time.perf_counter() - start
+        final = method.estimator(radius, gamma, protocol, tol, solver, random_state)
         start = time.perf_counter()
-        final = method.estimator(radius, gamma, protocol, tol, solver).fit(X_train, y_train)
+        final.fit(X_train, y_train)
         seconds = time.perf_counter() - start
-    gaps.append(final.gap_)
+    identification_seconds = float(getattr(final, "identification_seconds_", np.nan))
+    constant = not np.any(final.coef_)
+    gaps = [*(fit.gap for fit in fits), final.gap_]
     return {
         "dataset": dataset,
         "protocol": protocol.name,
@@ -193,7 +248,8 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "gamma": gamma,
         "cv_error": cv_error,
         "test_error": _error(final, y_train, X.iloc[test], y[test]),
-        "constant": _is_zero(final),
+        "constant": constant,
+        "n_constant": sum(fit.constant for fit in fits) + constant,
         "objective": float(final.objective_),
         "gap": float(final.gap_),
         "n_iter": int(np.max(final.n_iter_)),
@@ -203,7 +259,9 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "n_uncertified": sum(not gap <= tol for gap in gaps),  # a nan is not certified either
         "n_warnings": len(caught),
         "warning": _examples(caught),
-        "seconds": seconds,
+        "seconds": seconds - float(np.nan_to_num(identification_seconds)),
+        "solver_seconds": final.solution_.separation_seconds + final.solution_.solver_seconds,
+        "identification_seconds": identification_seconds,
         "cv_seconds": cv_seconds,
         "versions": versions(),
     }
@@ -262,23 +320,63 @@ def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
     return X
 
 
+class FoldFit(NamedTuple):
+    """What is kept of a fit of the cross-validation."""
+
+    error: float  # share of the rows held out that it misclassifies
+    gap: float
+    constant: bool  # all slopes are exactly 0
+
+
 def _choose(
     X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float, solver: str
-) -> tuple[float, float, float, list[float]]:
-    """The chosen radius and gamma, their mean error over the folds, and the gaps of all fits made."""
-    if len(method.grid) == 1:
-        return *method.grid[0], np.nan, []
-    errors, gaps = [], []
+) -> tuple[float, float, float, list[FoldFit]]:
+    """The chosen radius and gamma, their mean error over the folds, and all fits made."""
+    grid = method.grid(protocol)
+    if len(grid) == 1:
+        return *grid[0], np.nan, []
+    folds = []
     for held_out in np.array_split(np.arange(len(y)), N_FOLDS):
-        rest = np.delete(np.arange(len(y)), held_out)
-        errors.append([])
-        for radius, gamma in method.grid:
-            fitted = method.estimator(radius, gamma, protocol, tol, solver).fit(X.iloc[rest], y[rest])
-            errors[-1].append(_error(fitted, y[rest], X.iloc[held_out], y[held_out]))
-            gaps.append(fitted.gap_)
-    mean_errors = np.mean(errors, axis=0)
-    radius, gamma = choose_point(method.grid, mean_errors, protocol.ties)
-    return radius, gamma, float(mean_errors.min()), gaps
+        kept = np.delete(np.arange(len(y)), held_out)
+        folds.append(
+            fit_fold(X.iloc[kept], y[kept], X.iloc[held_out], y[held_out], grid, protocol, method, tol, solver)
+        )
+    mean_errors = np.mean([[fit.error for fit in fits] for fits in folds], axis=0)
+    radius, gamma = choose_point(grid, mean_errors, protocol.ties)
+    return radius, gamma, float(mean_errors.min()), [fit for fits in folds for fit in fits]
+
+
+def fit_fold(
+    X: pd.DataFrame,
+    y: np.ndarray,
+    X_held_out: pd.DataFrame,
+    y_held_out: np.ndarray,
+    grid: Sequence[tuple[float, float]],
+    protocol: Protocol,
+    method: Method,
+    tol: float,
+    solver: str,
+) -> list[FoldFit]:
+    """Fit every point of the grid on X and y, and count the errors on the rows held out.
+
+    The results are those of `method.estimator(...).fit(X, y)` at each point, but the rows are encoded once: the
+    problems differ in their radius and penalty only, and share the solver's coordinates.
+    """
+    model = method.estimator(0.0, 1.0, protocol, tol, solver)
+    unit = model._encode(X, y, None)  # its penalty says which coefficients gamma counts
+    held_out = model._problem(X_held_out, y_held_out.astype(float), None)
+    options = {"coordinates": Coordinates(unit)} if solver == "tailored" else {}
+    fits = []
+    for radius, gamma in grid:
+        problem = replace(unit, radius=radius, penalty=gamma * unit.penalty)
+        solution = solve(problem, model.solver, options, model.conic_solver, tol, model.max_iter)
+        if np.any(solution.b):
+            predicted = np.where(held_out.decision(solution.b) > 0, 1, -1)
+        else:
+            predicted = _majority(y)
+        error = float(held_out.w[predicted != held_out.y].sum())
+        fits.append(FoldFit(error, solution.gap, not np.any(solution.b[1:])))
+    return fits
 
 
 def choose_point(grid: Sequence[tuple[float, float]], errors: np.ndarray, ties: str) -> tuple[float, float]:
@@ -297,24 +395,24 @@ def _error(fitted: WassersteinLogisticRegression, y_fitted: np.ndarray, X: pd.Da
     """Share of the rows that `fitted` misclassifies.
 
     Where all coefficients are exactly 0 the model says nothing about a row, and the majority class of the
-    labels it was fitted on is predicted (+1 if both are equally frequent).
+    labels it was fitted on is predicted.
     """
-    if _is_zero(fitted):
-        predicted = 1 if np.sum(y_fitted) >= 0 else -1
-    else:
-        predicted = fitted.predict(X)
+    says_nothing = not (np.any(fitted.coef_) or np.any(fitted.intercept_))
+    predicted = _majority(y_fitted) if says_nothing else fitted.predict(X)
     return float(np.mean(predicted != y))
 
 
-def _is_zero(fitted: WassersteinLogisticRegression) -> bool:
-    return not (np.any(fitted.coef_) or np.any(fitted.intercept_))
+def _majority(y: np.ndarray) -> int:
+    """The label, -1 or +1, that more rows have; +1 if both are equally frequent."""
+    return 1 if np.sum(y) >= 0 else -1
 
 
 @cache
 def _warm_up(protocol: Protocol, method: Method, solver: str) -> None:
     """Pay for imports and compilation, once per process, before a clock runs."""
     X = pd.DataFrame({"z": pd.Categorical(["a", "a", "b", "b", "b"])})
-    radius, gamma = method.grid[len(method.grid) // 2]
+    grid = method.grid(protocol)
+    radius, gamma = grid[len(grid) // 2]
     method.estimator(radius, gamma, protocol, 1e-3, solver).fit(X, np.array([1, -1, 1, -1, -1]))
 
 

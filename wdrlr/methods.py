@@ -5,12 +5,15 @@ from itertools import product
 from typing import Literal
 
 from wdrlr import WassersteinLogisticRegression
-from wdrlr.protocols import RADII, Protocol
+from wdrlr.baselines import ContinuousLogisticRegression, ProfileInferenceLogisticRegression
+from wdrlr.protocols import Protocol
 
 
 @dataclass(frozen=True)
 class Method:
     """One column of the tables: a family of estimators and the grid to choose from by cross-validation.
+
+    LR and r-LR are the paper's problem at radius 0: the tailored solver minimises and certifies them too.
 
     Parameters
     ----------
@@ -19,52 +22,85 @@ class Method:
     label
         What the tables print above the column, in LaTeX.
     group
-        Methods of one group are compared in italics: "unregularized", later "regularized" and "numerical".
+        Methods of one group are compared in italics: "unregularized", "regularized" and "numerical".
+    model
+        The class of the estimators.
     label_cost
         kappa of the ground metric: a number, or "n_categorical" for the paper's kappa = m.
-    radii, gammas
-        Wasserstein radii and Lasso penalties; the grid is their product. A grid of one point needs no
-        cross-validation.
-    bounded
-        Whether the protocol's bound on the coefficients applies (to the DRO problems, not to plain LR).
+    chooses
+        What is chosen by cross-validation from the protocol's grids: the Wasserstein radius, the Lasso penalty gamma,
+        "both" or "nothing"; what is not chosen is 0.
+    robust
+        Whether the protocol's bound on the coefficients applies (to the DRO problems and MT, not to plain LR).
     """
 
     name: str
     label: str
     group: str
+    model: type[WassersteinLogisticRegression] = WassersteinLogisticRegression
     label_cost: float | Literal["n_categorical"] = 1.0
-    radii: tuple[float, ...] = (0.0,)
-    gammas: tuple[float, ...] = (0.0,)
-    bounded: bool = True
+    chooses: Literal["nothing", "radius", "gamma", "both"] = "nothing"
+    robust: bool = True
+
+    def grid(self, protocol: Protocol) -> list[tuple[float, float]]:
+        """All pairs (radius, gamma). One pair needs no cross-validation."""
+        match self.chooses:
+            case "radius":
+                return [(radius, 0.0) for radius in protocol.radii]
+            case "gamma":
+                return [(0.0, gamma) for gamma in protocol.gammas]
+            case "both":
+                return list(product(protocol.joint_radii, protocol.joint_gammas))
+        return [(0.0, 0.0)]
 
     @property
-    def grid(self) -> list[tuple[float, float]]:
-        """All pairs (radius, gamma)."""
-        return list(product(self.radii, self.gammas))
+    def is_proposed(self) -> bool:
+        """Whether it is one of the methods that the paper proposes: DRO and r-DRO."""
+        return self.model is WassersteinLogisticRegression and self.chooses in ("radius", "both")
+
+    def coding(self, protocol: Protocol) -> str:
+        """The coding of the estimators: the protocol's, but PI has its own."""
+        return "pm1" if self.model is ProfileInferenceLogisticRegression else protocol.coding
 
     def estimator(
-        self, radius: float, gamma: float, protocol: Protocol, tol: float, solver: str
+        self, radius: float, gamma: float, protocol: Protocol, tol: float, solver: str, random_state: int = 0
     ) -> WassersteinLogisticRegression:
-        """The unfitted estimator at one point of the grid."""
-        return WassersteinLogisticRegression(
-            radius=radius,
-            label_cost=self.label_cost,
-            metric_scale=protocol.metric_scale,
-            l1_penalty=gamma,
-            penalize_intercept=protocol.penalize_intercept,
-            coding=protocol.coding,
-            coef_bound=protocol.coef_bound if self.bounded else None,
-            solver=solver,
-            tol=tol,
-        )
+        """The unfitted estimator at one point of the grid; `random_state` is for the one that simulates, PI."""
+        if self.model is ProfileInferenceLogisticRegression:
+            return ProfileInferenceLogisticRegression(random_state=random_state, solver=solver, tol=tol)
+        shared = {
+            "radius": radius,
+            "label_cost": self.label_cost,
+            "metric_scale": protocol.metric_scale,
+            "coding": protocol.coding,
+            "coef_bound": protocol.coef_bound if self.robust else None,
+            "solver": solver,
+            "tol": tol,
+        }
+        if self.model is ContinuousLogisticRegression:
+            return ContinuousLogisticRegression(**shared)
+        return WassersteinLogisticRegression(l1_penalty=gamma, penalize_intercept=protocol.penalize_intercept, **shared)
+
+
+_KAPPA = {"kappa_1": (r"$\kappa = 1$", 1.0), "kappa_m": (r"$\kappa = m$", "n_categorical")}
+
+
+def _for_both_label_costs(name: str, group: str, **fields) -> list[Method]:
+    return [
+        Method(f"{name}_{suffix}", f"{name} ({label})", group, label_cost=kappa, **fields)
+        for suffix, (label, kappa) in _KAPPA.items()
+    ]
 
 
 METHODS = {
     method.name: method
     for method in (
-        Method("LR", "LR", "unregularized", bounded=False),
-        Method("DRO_kappa_1", r"DRO ($\kappa = 1$)", "unregularized", 1.0, RADII),
-        Method("DRO_kappa_m", r"DRO ($\kappa = m$)", "unregularized", "n_categorical", RADII),
+        Method("LR", "LR", "unregularized", robust=False),
+        *_for_both_label_costs("DRO", "unregularized", chooses="radius"),
+        Method("r-LR", "r-LR", "regularized", chooses="gamma", robust=False),
+        *_for_both_label_costs("r-DRO", "regularized", chooses="both"),
+        *_for_both_label_costs("MT", "numerical", model=ContinuousLogisticRegression, chooses="radius"),
+        Method("PI", "PI", "numerical", model=ProfileInferenceLogisticRegression, robust=False),
     )
 }
 """The methods by name, in the order in which the paper prints them."""

@@ -31,15 +31,16 @@ def _folder(parameter: str, given: str, default: Path) -> Path:
     return folder
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write `text` to `path` so that at every moment the old file or the new one is there, whole.
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write text (as UTF-8) or bytes to `path` so that at every moment the old file or the new one is there, whole.
 
     The temporary file lies in the same folder, since only a rename inside one file system is atomic, and has
     the same name at every call, so that what a killed process leaves is overwritten by the next.
     """
+    data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    with open(temporary, "wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

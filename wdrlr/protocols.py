@@ -11,6 +11,9 @@ from typing import Literal
 RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Wasserstein radii to choose from, in units of the ground metric."""
 
+GAMMAS = tuple(radius / 2 for radius in RADII)
+"""Lasso penalties to choose from."""
+
 TEST_SHARE = 0.2
 """Share of the rows in the test part of a split; the number of rows is rounded down."""
 
@@ -37,6 +40,10 @@ class Protocol:
     ties
         Which of the grid points with the smallest cross-validation error is chosen: the "largest" penalty and
         then the largest radius among them, or the "smallest".
+    radii, gammas
+        What is chosen from where only one of the two is chosen.
+    joint_radii, joint_gammas
+        Their product is chosen from where both are.
     """
 
     name: str
@@ -45,13 +52,26 @@ class Protocol:
     coef_bound: float | None
     penalize_intercept: bool
     ties: Literal["largest", "smallest"] = "largest"
+    radii: tuple[float, ...] = RADII
+    gammas: tuple[float, ...] = GAMMAS
+    joint_radii: tuple[float, ...] = RADII
+    joint_gammas: tuple[float, ...] = GAMMAS
 
 
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
         # The authors' public code, which made the printed numbers.
-        Protocol("code", metric_scale="unit", coding="pm1", coef_bound=100.0, penalize_intercept=True),
+        # It searches every other point of each grid where it searches two at once.
+        Protocol(
+            "code",
+            metric_scale="unit",
+            coding="pm1",
+            coef_bound=100.0,
+            penalize_intercept=True,
+            joint_radii=(0.0, 1e-5, 1e-3, 1e-1, 1.0),
+            joint_gammas=(0.0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5),
+        ),
         # The paper's text. It is silent on the penalty's intercept, which is then free as usual.
         Protocol("paper", metric_scale=None, coding="onehot", coef_bound=None, penalize_intercept=False),
     )

@@ -35,7 +35,8 @@ COLUMNS = {
     "gamma": float,  # chosen Lasso penalty
     "cv_error": float,  # mean error over the folds at the chosen point; nan without cross-validation
     "test_error": float,  # share of the test part that is misclassified
-    "constant": bool,  # the chosen fit is exactly 0 and predicts the majority class
+    "constant": bool,  # all slopes of the chosen fit are exactly 0: it predicts the majority class
+    "n_constant": int,  # fits in the cell of that kind, cross-validation included
     "objective": float,  # objective of the final fit: an upper bound on the optimal value
     "gap": float,  # objective minus a lower bound on the optimal value
     "n_iter": int,  # iterations of the final fit
@@ -43,9 +44,11 @@ COLUMNS = {
     "conic_solver": str,  # empty for the tailored solver
     "n_fits": int,  # fits in the cell, cross-validation included
     "n_uncertified": int,  # those of them whose gap is above tol
-    "n_warnings": int,  # convergence warnings raised by these fits, separable data included
+    "n_warnings": int,  # convergence warnings raised by the final fit, separable data included
     "warning": str,  # the first line of the first of each category
-    "seconds": float,  # wall clock of the final fit, from cold
+    "seconds": float,  # wall clock of the final fit, from cold, without the identification
+    "solver_seconds": float,  # the solver's share of it
+    "identification_seconds": float,  # wall clock of the simulation behind PI's penalty; nan for other methods
     "cv_seconds": float,  # wall clock of the cross-validation
     "versions": str,
 }

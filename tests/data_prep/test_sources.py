@@ -108,8 +108,8 @@ def test_parameter_wins_over_variable_wins_over_shipped(bare, monkeypatch):
         shutil.copytree(SHIPPED / "car", bare / place / "car")
     monkeypatch.setenv("WDRLR_DATA", str(bare / "variable"))
     car = RECIPES["car"]
-    assert raw_table(car, bare / "parameter")[1] == f"the folder {bare / 'parameter'}"
-    assert raw_table(car)[1] == f"the folder {bare / 'variable'}"
+    assert raw_table(car, bare / "parameter")[1] == "the folder that data_dir sets"
+    assert raw_table(car)[1] == "the folder that WDRLR_DATA sets"
     monkeypatch.delenv("WDRLR_DATA")
     assert raw_table(car)[1] == "the files shipped with wdrlr"
 

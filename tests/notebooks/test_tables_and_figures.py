@@ -1,0 +1,122 @@
+"""The notebooks of Tables 1 to 4, Figures 3 and 4 and significance, on a few results of shipped data."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import papermill
+import pytest
+
+from wdrlr.experiments import plan_cells, run_cells
+from wdrlr.methods import METHODS
+from wdrlr.protocols import PROTOCOLS
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = "table1 table2 table3 table4 figure3 figure4 significance".split()
+CATEGORICAL, MIXED = "hayes-roth", "credit-approval"
+SMALL = {"table2": MIXED, "table3": MIXED, "table4": CATEGORICAL, "figure3": CATEGORICAL, "figure4": MIXED}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Two splits: all methods on one data set, the cheapest three on the other."""
+    folder = tmp_path_factory.mktemp("rows")
+    for dataset, methods in ((CATEGORICAL, list(METHODS)), (MIXED, ["LR", "r-LR", "PI"])):
+        run_cells(plan_cells([dataset], methods, n_splits=2, tol=1e-4), folder, backend="sequential")
+    return folder
+
+
+@pytest.fixture
+def run(results, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def execute(name, **parameters):
+        folders = {"results_dir": str(results), "figures_dir": "out"}
+        shared = {"n_splits": 3, "tol": 1e-4, "compute_missing": False, "n_jobs": 1, "backend": "sequential"}
+        notebook = papermill.execute_notebook(
+            FOLDER / f"{name}.ipynb", "out.ipynb", folders | shared | parameters, progress_bar=False
+        )
+        return "\n".join(str(cell.get("outputs")) for cell in notebook.cells)
+
+    return execute
+
+
+def written(folder):
+    return sorted(path.name for path in (folder / "out").iterdir())
+
+
+@pytest.mark.parametrize("name", ["table2", "table3", "table4"])
+def test_a_table_shows_what_is_there_and_says_what_is_missing(run, tmp_path, name):
+    output = run(name, dataset=SMALL[name])
+    assert written(tmp_path) == [f"{name}_{SMALL[name]}_code.{kind}" for kind in ("csv", "tex")]
+    table = pd.read_csv(tmp_path / "out" / f"{name}_{SMALL[name]}_code.csv")
+    if SMALL[name] == CATEGORICAL:
+        assert table["method"].tolist() == list(METHODS)
+        assert "18 of 27 cells done." in output and "hayes-roth: splits of each method 2 of 3" in output
+    else:
+        assert table["method"].tolist() == ["LR", "r-LR", "PI"]
+        assert "6 of 27 cells done." in output and "DRO_kappa_1 0 of 3" in output
+    assert set(table["n_splits"]) == {2}
+
+
+@pytest.mark.parametrize("name", ["figure3", "figure4"])
+def test_a_figure_is_drawn_of_what_is_there(run, tmp_path, name):
+    output = run(name)  # all data sets of the table
+    assert written(tmp_path) == [f"{name}_all_code.{kind}" for kind in ("csv", "pdf", "png")]
+    points = pd.read_csv(tmp_path / "out" / f"{name}_all_code.csv")
+    assert set(points["dataset"]) == {SMALL[name]}
+    assert len(points) == (18 if name == "figure3" else 6)
+    assert "image/png" in output
+
+
+def test_significance_counts_complete_data_sets(run, tmp_path):
+    output = run("significance", n_splits=2)
+    assert written(tmp_path) == ["significance_all_code.csv"]
+    assessed = pd.read_csv(tmp_path / "out" / "significance_all_code.csv")
+    assert set(assessed["dataset"]) == {CATEGORICAL}
+    assert "one of the proposed methods wins" in output
+
+
+def test_missing_cells_are_computed_when_asked_for(run, tmp_path):
+    own = str(tmp_path / "rows")
+    output = run("figure3", dataset="balance-scale", methods=["LR"], n_splits=1, compute_missing=True, results_dir=own)
+    assert "1 of 1 cells done." in output
+
+
+def test_nothing_at_all_stops_the_notebook_with_a_remedy(run):
+    with pytest.raises(papermill.PapermillExecutionError, match="set compute_missing to True"):
+        run("table4", dataset="monks-3")
+
+
+# The files
+
+
+def parameters_and_check(name):
+    cells = {cell.id: cell for cell in nbformat.read(FOLDER / f"{name}.ipynb", 4).cells}
+    assert cells["parameters"].metadata["tags"] == ["parameters"]
+    declared = {
+        statement.target.id: (ast.unparse(statement.annotation), ast.literal_eval(statement.value))
+        for statement in ast.parse(cells["parameters"].source).body
+    }
+    call = ast.parse(cells["check"].source).body[-1].value
+    return declared, {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_check_knows_the_parameters_with_their_kinds(name):
+    declared, checked = parameters_and_check(name)
+    assert checked == {parameter: kind for parameter, (kind, _) in declared.items()}
+    defaults = {parameter: value for parameter, (_, value) in declared.items()}
+    assert defaults["protocol"] in PROTOCOLS
+    assert defaults.get("methods", ["all"]) == ["all"]
+    assert defaults["compute_missing"] == name.startswith("table")
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_it_begins_with_the_paper_s_claim_and_has_unique_cells(name):
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", 4)
+    assert "**What the paper" in notebook.cells[0].source
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+    titles = {"table": "# Table ", "figure": "# Figure ", "significance": "# Significance"}
+    assert notebook.cells[0].source.startswith(titles[name.rstrip("1234")])

@@ -1,0 +1,68 @@
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from wdrlr.methods import METHODS
+from wdrlr.plots import TEXT_WIDTH, box_plots, figure_style, save_figure
+
+
+def make_rows(methods, datasets=("spect", "car")):
+    return pd.DataFrame(
+        {"dataset": dataset, "method": method, "split": split, "test_error": 0.1 * split}
+        for dataset in datasets
+        for method in methods
+        for split in range(4)
+    )
+
+
+@pytest.fixture
+def drawn():
+    figure, data = box_plots(make_rows(METHODS), ["spect", "monks-3", "car"])
+    yield figure, data
+    plt.close(figure)
+
+
+def test_one_panel_a_method_with_the_data_sets_on_the_axis(drawn):
+    figure, data = drawn
+    assert [axis.get_title() for axis in figure.axes] == [method.label for method in METHODS.values()]
+    assert [label.get_text() for label in figure.axes[-1].get_xticklabels()] == ["spect", "monks-3", "car"]
+    assert figure.get_size_inches()[0] == TEXT_WIDTH
+    assert len(data) == 9 * 2 * 4
+    assert data["test_error_percent"].max() == pytest.approx(30)
+
+
+def test_a_box_has_the_quartiles(drawn):
+    figure, _ = drawn
+    first = figure.axes[0].patches[0].get_path().vertices[:, 1]
+    assert (first.min(), first.max()) == pytest.approx((7.5, 22.5))
+
+
+def test_few_methods_and_panels_that_stay_empty():
+    figure, _ = box_plots(make_rows(list(METHODS)[:4]), ["spect", "car"])
+    assert [axis.get_visible() for axis in figure.axes] == [True] * 4 + [False] * 2
+    figure.canvas.draw()
+    labelled = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in figure.axes[:4]]
+    assert labelled == [False, True, True, True]
+    plt.close(figure)
+
+
+def test_files_of_a_figure(drawn, tmp_path):
+    figure, data = drawn
+    paths = save_figure(figure, data, tmp_path, "figure3_all_code")
+    assert sorted(path.name for path in paths) == [f"figure3_all_code.{kind}" for kind in ("csv", "pdf", "png")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
+    pdf = (tmp_path / "figure3_all_code.pdf").read_bytes()
+    assert b"/FontType 42" in pdf or b"/CIDFontType2" in pdf
+    assert b"/Type3" not in pdf and b"CreationDate" not in pdf
+    pd.testing.assert_frame_equal(pd.read_csv(paths[0]), data, check_dtype=False)
+
+
+def test_the_style_ends_with_its_block():
+    before = dict(matplotlib.rcParams)
+    with figure_style():
+        assert matplotlib.rcParams["pdf.fonttype"] == 42
+    assert dict(matplotlib.rcParams) == before

@@ -1,0 +1,111 @@
+"""Figures: one style for all, the box plots of Figures 3 and 4, and the files of a figure (pdf, png and its data)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from wdrlr.methods import METHODS
+from wdrlr.paths import replace_file
+
+TEXT_WIDTH = 5.5
+"""Width of the text in the paper's style, in inches."""
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Everything drawn inside has the project's style: seaborn's "paper" context, colour-blind palette, embedded fonts.
+
+    With font type 42 the text of a pdf is text, which can be searched and copied.
+    """
+    theme = {
+        **sns.axes_style("whitegrid"),
+        **sns.plotting_context("paper", font_scale=0.8),
+        "axes.prop_cycle": plt.cycler(color=sns.color_palette("colorblind")),
+        "axes.grid.axis": "y",
+        "axes.linewidth": 0.6,
+        "grid.linewidth": 0.5,
+        "pdf.fonttype": 42,
+        "ps.fonttype": 42,
+    }
+    with plt.rc_context(theme):
+        yield
+
+
+def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataFrame]:
+    """Box plots of the test errors, one panel a method, the data sets on the horizontal axis (Figures 3 and 4).
+
+    A box spans the quartiles over the splits with a line at the median, whiskers reach to the last error within 1.5
+    times the box's height, and errors beyond are points. Panels of one group (`wdrlr.methods.Method.group`) have one
+    colour. All panels share their axes.
+
+    Parameters
+    ----------
+    rows
+        Result rows (`wdrlr.results.COLUMNS`), at least one.
+    datasets
+        The data sets to show, in this order; one without rows keeps its place.
+
+    Returns
+    -------
+    The figure, and its data: dataset, method, split and test_error_percent, one row a point.
+    """
+    data = rows[["dataset", "method", "split"]].assign(test_error_percent=100 * rows["test_error"])
+    methods = [name for name in METHODS if name in set(rows["method"])]
+    groups = list(dict.fromkeys(method.group for method in METHODS.values()))
+    colors = dict(zip(groups, sns.color_palette("colorblind"), strict=False))
+    n_columns = min(3, len(methods))
+    n_rows = -(-len(methods) // n_columns)
+    with figure_style():
+        figure, axes = plt.subplots(
+            n_rows,
+            n_columns,
+            figsize=(TEXT_WIDTH, 1.0 + 1.35 * n_rows),
+            sharex=True,
+            sharey=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axis, name in zip(axes.flat, methods, strict=False):
+            of_method = data[data["method"] == name]
+            axis.boxplot(
+                [of_method.loc[of_method["dataset"] == dataset, "test_error_percent"] for dataset in datasets],
+                positions=range(len(datasets)),
+                widths=0.7,
+                patch_artist=True,
+                boxprops={"facecolor": colors[METHODS[name].group], "linewidth": 0.6},
+                medianprops={"color": "black", "linewidth": 0.8},
+                whiskerprops={"linewidth": 0.6},
+                capprops={"linewidth": 0.6},
+                flierprops={"marker": ".", "markersize": 1.5},
+            )
+            axis.set_xticks(range(len(datasets)), datasets)
+            axis.set_title(METHODS[name].label)
+            axis.set_ylabel("test error (%)" if axis in axes[:, 0] else "")
+            axis.tick_params(axis="x", rotation=90)
+        for axis in axes.flat[len(methods) :]:
+            axis.set_visible(False)
+        for axis in axes.flat[max(len(methods) - n_columns, 0) : len(methods)]:  # the lowest visible of each column
+            axis.tick_params(axis="x", labelbottom=True)
+    return figure, data.reset_index(drop=True)
+
+
+def save_figure(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> list[Path]:
+    """Write ``<name>.pdf``, ``<name>.png`` and the data as ``<name>.csv``, each replaced whole; return their paths.
+
+    No date and no version is written into the files, so that equal figures give equal files.
+    """
+    contents = {folder / f"{name}.csv": data.to_csv(index=False, lineterminator="\n")}
+    for kind, without in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
+        buffer = BytesIO()
+        with figure_style():
+            figure.savefig(buffer, format=kind, dpi=200, metadata=without)
+        contents[folder / f"{name}.{kind}"] = buffer.getvalue()
+    for path, content in contents.items():
+        replace_file(path, content)
+    return list(contents)
