@@ -84,7 +84,8 @@ def test_the_problem_is_the_one_that_the_experiments_solve(name, kappa):
     train, _ = split_rows(len(data.y), name, 0, 0)
     X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
     rows = train[:200]
-    model = METHODS[f"DRO_kappa_{kappa}"].estimator(0.01, 0.0, protocol, 1e-3).fit(X.iloc[rows], data.y[rows])
+    model = METHODS[f"DRO_kappa_{kappa}"].estimator(0.01, 0.0, protocol, 1e-3, "tailored")
+    model.fit(X.iloc[rows], data.y[rows])
     b = np.concatenate([model.intercept_, model.coef_[0]])
     problem = uci(name, kappa, 0.01)
     assert problem.n_samples == len(train)
