@@ -297,7 +297,7 @@ def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:
     n_rows = -(-len(groups) // n_columns)
     style = {"pdf.fonttype": 42, "axes.grid": True, "grid.alpha": 0.3}
     with sns.plotting_context("paper"), sns.axes_style("ticks"), plt.rc_context(style):
-        size = (5.5, 1.6 * n_rows + 0.6)
+        size = (5.5, 1.75 * n_rows + 0.6)
         figure, axes = plt.subplots(n_rows, n_columns, figsize=size, sharex=True, sharey=True, squeeze=False)
         colours = dict(zip(LABELS, sns.color_palette("colorblind"), strict=False))
         for axis, (setting, some) in zip(axes.flat, groups, strict=False):
@@ -309,7 +309,7 @@ def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:
                     axis.loglog(line["seconds"], gap, marker, ls="-", ms=3, color=colours[solver], label=LABELS[solver])
             axis.axhline(TOL, color="0.4", lw=0.8, ls="--")
             axis.set_title(
-                f"{setting[0].replace(' x ', ' × ')}, $\\kappa$ = {setting[1]}, radius {setting[2]:g}", fontsize=7
+                f"{setting[0].replace(' x ', ' × ')}\n$\\kappa$ = {setting[1]}, radius {setting[2]:g}", fontsize=7
             )
         for axis in axes.flat[len(groups) :]:
             axis.set_visible(False)

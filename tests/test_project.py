@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -58,3 +59,11 @@ def test_importing_the_package_is_quiet_and_leaves_notebook_tools_alone():
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.strip() == "[]"
+
+
+def test_the_table_of_the_readme_is_that_of_the_results():
+    table = pd.read_csv(ROOT / "figures" / "table1_all_code.csv").set_index(["dataset", "method"])
+    columns = ["LR", "DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m"]
+    for dataset in table.index.unique("dataset"):
+        cells = [f"{table.loc[(dataset, c), 'ours']:.2f} ({table.loc[(dataset, c), 'paper']:.2f})" for c in columns]
+        assert f"| {dataset} | {' | '.join(cells)} |" in (ROOT / "README.md").read_text()
