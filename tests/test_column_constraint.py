@@ -188,15 +188,30 @@ def test_from_half_the_label_cost_on_the_answer_is_zero(metric_scale, factor):
     assert known.gap == 0
 
 
-@pytest.mark.parametrize("setting", [{}, {"n": 0, "label_cost": 5.0}, {"n": 3, "norm": "l2"}, {"p": 2.0}])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"n": 0, "label_cost": 5.0},
+        {"n": 3, "norm": "l2"},
+        {"p": 2.0},
+        {"label_cost": np.inf},
+        {"label_cost": np.inf, "n": 2, "norm": "linf", "weighted": True},
+        {"label_cost": np.inf, "n": 0, "gamma": 0.01, "penalize_intercept": True, "coding": "pm1"},
+    ],
+)
 def test_the_closed_form_applies_where_zero_is_optimal_and_only_there(setting):
     for seed in range(4):
         problem = random_problem(seed, **setting)
         needed = largest_useful_radius(problem)
-        applies = [r for r in np.linspace(0.01, 1.0, 60) * problem.metric.label_change if closed_form(at(problem, r))]
+        largest = problem.metric.label_change if np.isfinite(problem.metric.label_change) else 5.0
+        applies = [r for r in np.linspace(0.01, 1.0, 60) * largest if closed_form(at(problem, r))]
         assert applies
         assert min(applies) >= needed - 1e-9
-        assert solve_column_constraint(at(problem, min(applies)), all_violated=True).lower >= np.log(2) - 1e-6
+        known = closed_form(at(problem, min(applies)))
+        assert known.upper == pytest.approx(upper_bound(at(problem, min(applies)), known.b)[0], abs=1e-12)
+        slow = solve_column_constraint(at(problem, min(applies)), all_violated=True)
+        assert slow.lower >= known.upper - 1e-6
         assert closed_form(at(problem, 0.0)) is None
 
 

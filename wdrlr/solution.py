@@ -113,27 +113,50 @@ def closed_form(problem: Problem) -> Solution | None:
         kappa (1/2 - beta) + beta (sum of total variations + ||mean_+ - mean_-|| / 2)      (over the metric's scale).
 
     Under such a distribution all coefficients have derivative 0 at b = 0, so no b has an objective below log 2.
+
+    Labels that cannot be changed leave the best constant model. It is optimal from the radius on at which the features
+    of the smaller class can be moved to those of the larger one,
+
+        beta (sum of total variations + ||mean_+ - mean_-||)      (over the metric's scale),
+
+    if then the slopes' derivatives, which are penalty_0 times the larger class's mean row, are within their penalties.
     """
-    kappa = problem.metric.label_change
-    if not 0 < problem.radius < np.inf or problem.radius < min(kappa / 2, _cost_of_evening_out(problem)):
+    if problem.radius == 0:
         return None
-    return Solution(np.zeros(problem.n_coefficients), 0.0, float(np.log(2)), float(np.log(2)))
+    kappa = problem.metric.label_change
+    variation, shift, beta = _class_distances(problem)
+    if np.isfinite(kappa):
+        cost = kappa * (0.5 - beta) + beta * (variation + shift / 2)
+        if problem.radius < (kappa / 2 if problem.metric.p < 1 else min(kappa / 2, cost)):
+            return None
+        return Solution(np.zeros(problem.n_coefficients), 0.0, float(np.log(2)), float(np.log(2)))
+    if problem.metric.p < 1 or beta == 0 or not problem.fit_intercept or problem.radius < beta * (variation + shift):
+        return None
+    b, objective = best_constant(problem)
+    larger = problem.y == (1.0 if problem.w[problem.y > 0].sum() >= 0.5 else -1.0)
+    mean_row = problem.w[larger] @ problem.design(np.flatnonzero(larger), problem.z[larger])
+    mean_row /= problem.w[larger].sum()
+    within = problem.penalty[0] * np.abs(mean_row[1:]) <= problem.penalty[1:]
+    if abs(b[0]) >= problem.coef_bound or not within.all():
+        return None
+    return Solution(b, 0.0, objective, objective)
 
 
-def _cost_of_evening_out(problem: Problem) -> float:
-    """The second cost in ``closed_form``; inf where it does not apply."""
+def _class_distances(problem: Problem) -> tuple[float, float, float]:
+    """How the features of the two classes differ: the sum of total variations and the distance of the means (both over
+    the metric's scale), and the weight of the smaller class; zeros if there is one class only."""
     plus, minus = problem.y > 0, problem.y < 0
     mass_plus, mass_minus = problem.w[plus].sum(), problem.w[minus].sum()
-    beta, kappa = min(mass_plus, mass_minus), problem.metric.label_change
-    if beta == 0 or problem.metric.p < 1 or np.isinf(kappa):
-        return np.inf
+    beta = float(min(mass_plus, mass_minus))
+    if beta == 0:
+        return 0.0, 0.0, 0.0
     w_plus, w_minus = problem.w[plus] / mass_plus, problem.w[minus] / mass_minus
     variation = 0.0
     for j, levels in enumerate(problem.n_levels):
         difference = np.bincount(problem.z[plus, j], w_plus, levels) - np.bincount(problem.z[minus, j], w_minus, levels)
         variation += np.abs(difference).sum() / 2
-    shift = problem.metric.numeric_distance(w_plus @ problem.x[plus] - w_minus @ problem.x[minus]) / 2
-    return kappa * (0.5 - beta) + beta * (variation / problem.metric.scale + shift)
+    shift = problem.metric.numeric_distance(w_plus @ problem.x[plus] - w_minus @ problem.x[minus])
+    return variation / problem.metric.scale, shift, beta
 
 
 def is_separable(problem: Problem) -> bool:
