@@ -203,8 +203,7 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
 def quantile_of_largest(covariance: np.ndarray, alpha: float, rng: np.random.Generator) -> float:
     """The (1 - alpha) quantile of max_j |Z_j|, Z normal with mean 0 and the given covariance (p, p), by simulation."""
     values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(
-        np.maximum(values, 0.0)
-    )  # the covariance can be singular: a Cholesky factor need not exist
+    # The covariance can be singular: a Cholesky factor need not exist.
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     Z = rng.standard_normal((N_SIMULATIONS, len(values))) @ root.T
     return float(np.quantile(np.abs(Z).max(axis=1), 1.0 - alpha))

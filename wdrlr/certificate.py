@@ -149,7 +149,8 @@ def _dual_value(
 
     penalty = np.where(problem.fit_intercept | (np.arange(len(b)) > 0), problem.penalty, np.inf)
     bounds = coefficient_bounds(problem, upper)
-    charge, _, _ = residual_charge(problem, bounds, penalty, v @ rows, 0.0, mass @ costs, radius, upper)
+    wall = np.zeros_like(b)  # what a bound on the coefficients carries is charged at the bound instead
+    charge, _, _ = residual_charge(problem, bounds, penalty, v @ rows, wall, mass @ costs, radius, upper)
     used = mass > 0
     t = v[used] / mass[used]
     return max(0.0, float(mass[used] @ (entr(t) + entr(1.0 - t)) - charge)) if np.isfinite(charge) else 0.0
@@ -227,7 +228,7 @@ def residual_charge(
     bounds: tuple[np.ndarray, np.ndarray],
     penalty: np.ndarray,
     r: np.ndarray,
-    wall: np.ndarray | float,
+    wall: np.ndarray,
     spent: float,
     radius: float,
     upper: float,
@@ -258,7 +259,7 @@ def residual_charge(
     r = r - np.clip(r, -penalty, penalty)
     numbers = slice(1, 1 + problem.n_numeric)
     if problem.n_numeric and problem.radius > 0:
-        to_pay = r[numbers] - (wall[numbers] if np.ndim(wall) else wall)
+        to_pay = r[numbers] - wall[numbers]
         toll = problem.metric.numeric_distance(to_pay)
         if toll > 0:
             share = min(max(radius - spent, 0.0) / toll, 1.0)

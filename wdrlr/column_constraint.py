@@ -219,7 +219,7 @@ def _violated(problem: Problem, program: ProgramSolution, tol: float, all_violat
             found.append(Cuts(chosen, worst.z[chosen], np.full(len(chosen), flipped)))
     else:
         found.append(initial_cuts(problem)[:0])
-    return (found[0] if len(found) == 1 else join(*found)), largest
+    return join(*found), largest
 
 
 def _slack(problem: Problem, cuts: Cuts, program: ProgramSolution) -> np.ndarray:

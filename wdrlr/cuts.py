@@ -56,12 +56,12 @@ class Cuts:
         return problem.level_changes[n_changes] + flip
 
 
-def join(first: Cuts, second: Cuts) -> Cuts:
-    """Both, in order."""
+def join(*several: Cuts) -> Cuts:
+    """All of them, in order."""
     return Cuts(
-        np.concatenate([first.sample, second.sample]),
-        np.concatenate([first.z, second.z]),
-        np.concatenate([first.flipped, second.flipped]),
+        np.concatenate([cuts.sample for cuts in several]),
+        np.concatenate([cuts.z for cuts in several]),
+        np.concatenate([cuts.flipped for cuts in several]),
     )
 
 
@@ -73,8 +73,7 @@ def data_cuts(problem: Problem, flipped: bool) -> Cuts:
 
 def initial_cuts(problem: Problem) -> Cuts:
     """The cuts (i, z_i) of the data for every label the adversary can give; Algorithm 1 starts from them."""
-    cuts = data_cuts(problem, False)
-    return join(cuts, data_cuts(problem, True)) if True in problem.label_flips else cuts
+    return join(*(data_cuts(problem, flipped) for flipped in problem.label_flips))
 
 
 def all_cuts(problem: Problem, at_most: int) -> Cuts:
@@ -96,5 +95,4 @@ def all_cuts(problem: Problem, at_most: int) -> Cuts:
     z = np.indices(problem.n_levels).reshape(problem.n_categorical, prod(problem.n_levels)).T
     sample = np.repeat(np.arange(problem.n_samples), len(z))
     z = np.tile(z, (problem.n_samples, 1)).astype(problem.z.dtype)
-    cuts = Cuts(sample, z, np.full(len(sample), False))
-    return join(cuts, Cuts(sample, z, np.full(len(sample), True))) if True in problem.label_flips else cuts
+    return join(*(Cuts(sample, z, np.full(len(sample), flipped)) for flipped in problem.label_flips))

@@ -21,7 +21,7 @@ from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.conic import choose_conic_solver
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.metric import NORMS, ground_metric
-from wdrlr.problem import Problem, merge_duplicates
+from wdrlr.problem import Problem, level_offsets, merge_duplicates
 from wdrlr.solution import Solution, is_separable
 from wdrlr.tailored import solve_tailored
 
@@ -243,8 +243,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         slopes = self.coef_[0, n:]
         scores = enc.level_matrix(n_levels, self.coding) @ slopes
         unknown = enc.unknown_row(n_levels, self.coding) @ slopes
-        offsets = np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
-        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + offsets], unknown)
+        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + level_offsets(n_levels)], unknown)
         return self.intercept_[0] + x @ self.coef_[0, :n] + level_scores.sum(axis=1)
 
     def predict(self, X: Any) -> np.ndarray:

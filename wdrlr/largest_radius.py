@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
@@ -38,10 +40,8 @@ def largest_useful_radius(problem: Problem) -> float:
 
 def _steepest(problem: Problem) -> float:
     """min h(d), by adding the most violated cut of every sample and label until there is none."""
-    probe = Problem(
-        problem.x, problem.z, problem.y, problem.w, problem.n_levels, problem.level_matrix, problem.metric,
-        radius=1.0, penalty=problem.penalty, fit_intercept=problem.fit_intercept,
-    )  # fmt: skip
+    # Any radius but 0, where nothing can be changed; and no bound, which is not active at slopes 0.
+    probe = replace(problem, radius=1.0, coef_bound=np.inf)
     constant = np.zeros(probe.n_coefficients)
     if np.isinf(probe.metric.label_change):
         constant, _ = best_constant(probe)
@@ -59,7 +59,7 @@ def _steepest(problem: Problem) -> float:
             violated = np.flatnonzero(values[np.arange(probe.n_samples), best] > s + 1e-9 * max(1.0, np.abs(d).max()))
             z = changed(probe, cand, best)[violated]
             found.append(Cuts(violated, z, np.full(len(violated), flipped)))
-        new = found[0] if len(found) == 1 else join(*found)
+        new = join(*found)
         new = new[np.array([key not in known for key in new.keys()], dtype=bool)]
         if len(new):
             cuts = join(cuts, new)

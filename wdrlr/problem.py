@@ -26,6 +26,11 @@ def log_loss(a: np.ndarray) -> np.ndarray:
     return np.logaddexp(0.0, a)
 
 
+def level_offsets(n_levels: tuple[int, ...]) -> np.ndarray:
+    """Where the levels of each feature begin when all levels are counted through; shape (m,)."""
+    return np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """minimise over b:  sup { E_Q[L(-y f)] : W(Q, P_N) <= radius }  +  sum_j penalty_j |b_j|.
@@ -69,8 +74,7 @@ class Problem:
     offsets: np.ndarray = field(init=False)
 
     def __post_init__(self):
-        starts = np.concatenate([[0], np.cumsum(self.n_levels, dtype=int)])[: len(self.n_levels)]
-        object.__setattr__(self, "offsets", starts.astype(int))
+        object.__setattr__(self, "offsets", level_offsets(self.n_levels))
 
     @property
     def n_samples(self) -> int:

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.special import logit
 
 from wdrlr.certificate import lower_bound, upper_bound
-from wdrlr.cuts import Cuts, initial_cuts
+from wdrlr.cuts import Cuts, data_cuts
 from wdrlr.problem import Problem, log_loss
 
 
@@ -165,7 +165,7 @@ def is_separable(problem: Problem) -> bool:
     That is so iff there is a direction d with y_i f_d(x_i, z_i) >= 0 for all samples and > 0 for some: the data are
     separable, or quasi-separable if some are 0 (Albert and Anderson 1984).
     """
-    cuts = initial_cuts(problem)[: problem.n_samples]
+    cuts = data_cuts(problem, False)
     margins = np.unique(-cuts.rows(problem), axis=0)
     scale = np.abs(margins).max(axis=0)
     margins = margins / np.where(scale > 0, scale, 1.0)

@@ -156,9 +156,7 @@ def solve_tailored(
         return known
     start = perf_counter()
     method = _InteriorPoint(problem, coordinates or Coordinates(problem), tol)
-    n_steps = 0
-    while method.upper - method.lower > tol and n_steps < max_iter:
-        n_steps += 1
+    while method.upper - method.lower > tol and method.n_steps < max_iter:
         method.step()
     b = method.coordinates.b_of_theta.times(method.best)
     b[0] *= problem.fit_intercept
@@ -167,7 +165,7 @@ def solve_tailored(
         lam=float(method.best[-1]) if problem.radius > 0 else np.nan,
         upper=method.upper,
         lower=min(method.lower, method.upper),
-        n_rounds=n_steps,
+        n_rounds=method.n_steps,
         n_cuts=len(method.p),
         solver_seconds=perf_counter() - start,
     )
