@@ -1,5 +1,6 @@
 """The tailored solver against the conic programs, the certificate and itself."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 
 from tests.instances import at, random_problem
 from tests.test_column_constraint import SETTINGS
+from wdrlr import WassersteinLogisticRegression, kernels
 from wdrlr.certificate import lower_bound, upper_bound
 from wdrlr.column_constraint import solve_column_constraint
 from wdrlr.cuts import initial_cuts
+from wdrlr.datasets import load_dataset
 from wdrlr.tailored import Coordinates, solve_tailored
 
 
@@ -159,3 +162,45 @@ def test_separable_data_with_many_levels_at_a_tiny_radius(seed):
     solution = solve_tailored(problem)
     assert np.isfinite(solution.b).all()
     assert 0 <= solution.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("label_cost", "radius"), [(np.inf, 1e-6), (np.inf, 1e-5), (25.0, 1e-5), (25.0, 1e-4)])
+def test_directions_that_the_data_hardly_determine(label_cost, radius):
+    """annealing, 0/1 dummies, nothing that bounds the coefficients: they are near 180 at the optimum."""
+    data = load_dataset("annealing")
+    model = WassersteinLogisticRegression(radius=radius, label_cost=label_cost)
+    problem = model._encode(data.X, data.y, None)
+    solution = solve_tailored(problem)
+    assert 0 <= solution.gap <= 1e-6
+    assert upper_bound(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_absorb_cancels_a_balance_as_it_says(seed):
+    """Carrying out by hand what ``absorb`` prices: moving a cut's mass to a changed level moves the balance."""
+    problem = random_problem(seed, N=12, n=1, n_levels=(2, 3), radius=0.01)
+    coordinates = Coordinates(problem)
+    data, E = coordinates.data, coordinates.E
+    pool = kernels.empty_pool(len(data.w), E)
+    theta = np.zeros(E)
+    theta[-1] = 10.0  # no change pays: the cuts are the data's, for both labels
+    _, owner, new = kernels.separate(theta, data, 1.0, 1.0, np.full(len(data.w), -np.inf), pool)
+    pool, _ = kernels.merge(pool, np.zeros(0, bool), owner, new)
+    mass = (data.w / np.diff(pool.start)).repeat(np.diff(pool.start))
+    rng = np.random.default_rng(seed)
+    v = mass * rng.uniform(0.2, 0.8, len(mass))
+    wanted = np.zeros(E)
+    level = 2  # intercept, number, then one score for the feature with two levels
+    wanted[level] = 1e-6
+    entropy, moved, rest = kernels.absorb(wanted, data, pool, mass, v)
+    assert entropy == 0.0
+    assert not rest.any()
+    code = np.flatnonzero(data.column[data.offsets[0] : data.offsets[1]] == level)[0]
+    slopes = []
+    for i, (begin, end) in enumerate(itertools.pairwise(pool.start)):
+        for c in range(begin, end):
+            # Leaving the level takes from the balance where the sign is +; coming to it where the sign is -.
+            if (pool.sign[c] > 0) == (data.z[i, 0] == code):
+                slopes.append(v[c] / mass[c])
+    assert moved == pytest.approx(1e-6 / max(slopes))
+    assert kernels.absorb(1e6 * wanted, data, pool, mass, v)[1] == np.inf

@@ -494,6 +494,74 @@ def dual_point(E, x, w, pool, mass, v):
     return entropy, spent, balance
 
 
+@jit
+def absorb(balance, data, pool, mass, v):
+    """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (not carried out).
+
+    The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
+    common level of its feature: an amount eps of a cut with slope t that changes no feature yet is moved to that level,
+    or from that level to the common one, which moves eps t of the balance, leaves the entropy as it is, and costs one
+    change of a level. Only cuts that keep half of their mass are used.
+
+    Returns
+    -------
+    entropy : the change of sum_c mass H(v / mass)
+    moved : sum of all eps; inf if for some level there is no such cut
+    balance : (E,), zero but for the numbers' part
+    """
+    x, balance = data.x, balance.copy()
+    left = 0.5 * mass
+    steepest = np.zeros((2, data.column.size))  # by the sign of a cut and the level it has
+    source = np.full((2, data.column.size), -1, np.int64)
+    best, flexible, best_i = -1, 0.0, 0
+    for i in range(pool.start.size - 1):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if pool.n_changes[c] > 0 or mass[c] <= 1e-3 * data.w[i]:
+                continue
+            t = v[c] / mass[c]
+            if v[c] * (1 - t) > flexible:
+                best, flexible, best_i = c, v[c] * (1 - t), i
+            side = 0 if pool.sign[c] > 0 else 1
+            for j in range(data.z.shape[1]):
+                level = data.z[i, j]
+                if t > steepest[side, level]:
+                    steepest[side, level] = t
+                    source[side, level] = c
+    entropy, moved = 0.0, 0.0
+    if balance[0] != 0.0:
+        if best < 0:
+            return 0.0, np.inf, balance
+        dv = -balance[0] * pool.sign[best]
+        if abs(dv) > 0.1 * flexible:
+            return 0.0, np.inf, balance
+        entropy = mass[best] * (_entropy((v[best] + dv) / mass[best]) - _entropy(v[best] / mass[best]))
+        _add_row(balance, dv * pool.sign[best], best_i, x, pool, best)
+    for j in range(data.offsets.size - 1):
+        common = data.offsets[j]
+        while data.column[common] >= 0:
+            common += 1
+        for level in range(data.offsets[j], data.offsets[j + 1]):
+            e = data.column[level]
+            if e < 0 or balance[e] == 0.0:
+                continue
+            side = 0 if balance[e] > 0 else 1
+            t, c = steepest[side, level], source[side, level]
+            if steepest[1 - side, common] > t:
+                t, c = steepest[1 - side, common], source[1 - side, common]
+            if t == 0.0 or abs(balance[e]) / t > left[c]:
+                return entropy, np.inf, balance
+            left[c] -= abs(balance[e]) / t
+            moved += abs(balance[e]) / t
+            balance[e] = 0.0
+    balance[0] = 0.0
+    return entropy, moved, balance
+
+
+@jit
+def _entropy(t):
+    return -t * np.log(t) - (1 - t) * np.log1p(-t) if 0 < t < 1 else 0.0
+
+
 # ---------------------------------------------------------------- sparse linear rows
 
 

@@ -42,6 +42,7 @@ SHARE_OF_VIOLATION = 0.1  # of the complementarity, that new cuts may violate s 
 LEAST_MULTIPLIER, LEAST_SLACK = 0.02, 0.05  # what a step leaves of a multiplier and of a slack
 PRUNE_EVERY = 4
 PROXIMAL = 1e-3  # times pairs * tau: weak ridge, for directions that the data do not determine
+LEAST_PROXIMAL = 1e-6  # the ridge fades to this while tau is at its least value
 MIN_LEVELS_FOR_TOPS = 4
 NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
 
@@ -216,7 +217,7 @@ class _InteriorPoint:
         self.minus_p = self.gamma / 2
         self.b_before = np.zeros(len(self.gamma))
         self.upper, self.lower, self.best = np.inf, 0.0, self.theta
-        self.n_steps, self.length = 0, 1.0
+        self.n_steps, self.length, self.proximal = 0, 1.0, PROXIMAL
 
     def _make_limits(self) -> None:
         """The linear rows: first those of tops and bottoms, then lam >= 0, the box, and the norm of the numbers."""
@@ -313,7 +314,7 @@ class _InteriorPoint:
         self.D_plus, self.D_minus = self.plus_p / self.plus, self.minus_p / self.minus
         self.penalised_rows.add_gram(M, 4 * self.D_plus * self.D_minus / (self.D_plus + self.D_minus))
         diagonal = M.ravel()[:: E + 1]
-        diagonal[:p] += PROXIMAL * self.n_pairs * self.tau
+        diagonal[:p] += self.proximal * self.n_pairs * self.tau
         diagonal[~self.used] = 1.0
         self.scale = np.sqrt(np.maximum(diagonal, 1e-30))
         M /= self.scale
@@ -384,8 +385,10 @@ class _InteriorPoint:
         # A long last step shows that the cuts in hand are the right ones: then tau may fall fast.
         limit = 0.2 if self.length >= 0.9 else 0.5 if self.length > 0.3 else 1.0
         sigma = min(max((left / mu) ** 3, 0.02) if mu > 0 else 0.1, 0.9, limit)
-        goal = max(min(sigma * mu, self.tau), 0.1 * self.tau, 0.1 * self.tol / self.n_pairs)
+        least = min(0.1 * self.tol, 1e-3 * self.upper) / self.n_pairs
+        goal = max(min(sigma * mu, self.tau), 0.1 * self.tau, least)
         self.goal = goal
+        self.proximal = PROXIMAL if goal > least else max(0.3 * self.proximal, LEAST_PROXIMAL)
         trusted = min(length_f, length_p) > 0.1
 
         def with_second_order(dp, df):
@@ -407,16 +410,21 @@ class _InteriorPoint:
         The argument is that of ``certificate.lower_bound``: masses that sum to w_i a sample, slopes in [0, 1], value
         sum of mass * H(slope). The balance r (in terms of b) may stay within the penalties; the numbers' part may
         cost what the masses leave of the radius; what is left over is charged at the largest |b_j| and lam that the
-        objective allows, or at the box. Up to three times, the balance is repaired through the Newton matrix.
+        objective allows, or at the box, or cancelled by moving mass, for which see ``kernels.absorb``. Up to three
+        times, the balance is repaired through the Newton matrix.
         """
         problem, E, x, w = self.problem, self.coordinates.E, self.data.x, self.data.w
         upper = min(self.upper, LOG_2)
         radius = problem.radius
-        if radius > 0:
+        if self.bounds[1].any():
             radius -= reserve(problem, self.theta[-1], loss=0.05 * self.tol, share=0.1)
         curvature = self.p * self.t * (1 - self.t)
         mass, v = step.p.copy(), step.p * self.t + curvature * step.a
         force = np.where(self.live, np.maximum(step.limit_p, 0.0), 0.0)
+
+        def charge_for(r, spent):
+            return residual_charge(problem, self.bounds, self.penalty, r, wall, spent, radius, upper)
+
         for repairs_left in (3, 2, 1, 0):
             entropy, spent, balance = kernels.dual_point(E, x, w, self.pool, mass, v)
             if self.n_top_rows:  # mass at a top stands for levels: it is spread over them
@@ -429,14 +437,22 @@ class _InteriorPoint:
             wall = np.zeros_like(r)  # the force of the box
             if self.box:
                 wall = force[self.box].reshape(-1, 2) @ [-1.0, 1.0]
-            charge, r, spent = residual_charge(problem, self.bounds, self.penalty, r, wall, spent, radius, upper)
+            charge, left, spent_then = charge_for(r, spent)
             self.lower = max(self.lower, entropy - charge)
-            enough = self.upper - self.lower <= self.tol
             hopeless = self.upper - entropy > self.tol
-            if enough or hopeless or not repairs_left:
+            if problem.radius > 0 and not hopeless and self.upper - self.lower > self.tol:
+                wanted = np.clip(r, -self.penalty, self.penalty) + wall
+                excess = self.coordinates.b_of_theta.transposed_times(r - wanted, E)
+                gained, moved, rest = kernels.absorb(excess, self.data, self.pool, mass, v)
+                if np.isfinite(moved):
+                    numbers = slice(1, 1 + problem.n_numeric)
+                    wanted[numbers] += self.coordinates.x_scale * rest[numbers]
+                    charge = charge_for(wanted, spent + moved * self.change_cost)[0]
+                    self.lower = max(self.lower, entropy + gained - charge)
+            if self.upper - self.lower <= self.tol or hopeless or not repairs_left:
                 return
-            g = self.coordinates.b_of_theta.transposed_times(r - wall, E)
-            g[-1] = min(radius - spent, 0.0)
+            g = self.coordinates.b_of_theta.transposed_times(left - wall, E)
+            g[-1] = min(radius - spent_then, 0.0)
             repair = self._solve(g)
             a = kernels.arguments(repair, x, self.pool)
             change = self.t * a - self.pool.cost * repair[-1]
@@ -451,6 +467,8 @@ class _InteriorPoint:
         w, theta = self.data.w, self.theta
         hard = slice(self.n_top_rows, None)
         length = min(1.0, 0.99 * _longest(self.limit_f[hard], step.limit_f[hard]))
+        if length * step.theta[-1] < -0.9 * theta[-1]:  # the first step can take lam far too low
+            length = -0.9 * theta[-1] / step.theta[-1]
         ceiling = self._objective(theta, self.s)
         pool, old, n_halved = self.pool, np.arange(len(self.p)), 0
         while True:
@@ -538,7 +556,9 @@ class _InteriorPoint:
             largest = self._by_cut(np.maximum.reduceat(self.p, self.pool.start[:-1]))
             # A cut whose slack is small against its last change may be back in the next step.
             restless = (trial.old < 0) | (self.f < 2 * np.abs(step.f[trial.old]))
-            keep = restless | (self.p > 1e-4 * mass) | (self.f < 1e3 * self.tau / mass) | (self.p >= largest)
+            # Mass that is small against w_i can be large against what the radius allows.
+            heavy = (self.p > 1e-4 * mass) | (self.p * self.pool.cost > 1e-4 * self.problem.radius)
+            keep = restless | heavy | (self.f < 200 * self.tau / mass) | (self.p >= largest)
             self.pool, old = kernels.merge(self.pool, keep, np.zeros(0, np.int32), self.no_cuts)
             self.p, self.f = self.p[old], self.f[old]
         # A sample's only cut has all its mass and the slack that goes with it.
