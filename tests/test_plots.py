@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from wdrlr.methods import METHODS
-from wdrlr.plots import TEXT_WIDTH, box_plots, figure_style, save_figure
+from wdrlr.plots import TEXT_WIDTH, box_plots, changes_plot, figure_style, save_figure
 
 
 def make_rows(methods, datasets=("spect", "car")):
@@ -47,6 +47,20 @@ def test_few_methods_and_panels_that_stay_empty():
     figure.canvas.draw()
     labelled = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in figure.axes[:4]]
     assert labelled == [False, True, True, True]
+    plt.close(figure)
+
+
+def test_bars_of_what_the_worst_case_changes():
+    columns = {"mass": [0.3, 0.1, 0.0], "commonest": ["u → v", "1 → 0", ""], "commonest_mass": [0.2, 0.1, 0.0]}
+    changed = pd.DataFrame(columns, index=["a", "label", "b"])
+    figure = changes_plot(changed)
+    (axis,) = figure.axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "label"]
+    assert [bar.get_width() for bar in axis.patches] == pytest.approx([30, 10, 20, 10])
+    assert [text.get_text() for text in axis.texts] == ["u → v", "1 → 0"]
+    plt.close(figure)
+    figure = changes_plot(changed.iloc[2:])
+    assert figure.axes[0].get_title() == "nothing is changed"
     plt.close(figure)
 
 

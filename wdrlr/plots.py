@@ -95,6 +95,37 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     return figure, data.reset_index(drop=True)
 
 
+def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
+    """Bars of the share of mass in which the worst-case distribution changes the label and each feature.
+
+    A bar is dark up to the mass of its commonest change, which stands beside it.
+
+    Parameters
+    ----------
+    changed
+        What `wdrlr.worst_case.changed_mass` returns.
+    at_most
+        Only that many bars, the largest; those without mass are left out.
+    """
+    shown = changed[changed["mass"] > 0].head(at_most)
+    color = sns.color_palette("colorblind")[0]
+    with figure_style():
+        figure, axis = plt.subplots(figsize=(TEXT_WIDTH, 0.8 + 0.22 * max(len(shown), 2)), layout="constrained")
+        axis.barh(shown.index, 100 * shown["mass"], color=[0.5 + 0.5 * part for part in color])
+        axis.barh(shown.index, 100 * shown["commonest_mass"], color=color)
+        for place, (mass, text) in enumerate(zip(shown["mass"], shown["commonest"], strict=True)):
+            axis.annotate(text, (100 * mass, place), (3, 0), textcoords="offset points", va="center", fontsize="small")
+        axis.grid(axis="y", visible=False)
+        axis.grid(axis="x", visible=True)
+        axis.invert_yaxis()
+        axis.margins(x=0.35)  # room for the text
+        axis.set_xlim(left=0)
+        axis.set_xlabel("mass changed by the worst case (%)")
+        if shown.empty:
+            axis.set_title("nothing is changed")
+    return figure
+
+
 def save_figure(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> list[Path]:
     """Write ``<name>.pdf``, ``<name>.png`` and the data as ``<name>.csv``, each replaced whole; return their paths.
 
