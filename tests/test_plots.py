@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from wdrlr.methods import METHODS
-from wdrlr.plots import TEXT_WIDTH, box_plots, changes_plot, figure_style, save_figure
+from wdrlr.plots import TEXT_WIDTH, box_plots, changes_plot, figure_style, one_feature_plot, save_figure
 
 
 def make_rows(methods, datasets=("spect", "car")):
@@ -80,3 +80,24 @@ def test_the_style_ends_with_its_block():
     with figure_style():
         assert matplotlib.rcParams["pdf.fonttype"] == 42
     assert dict(matplotlib.rcParams) == before
+
+
+def test_figure_1_has_its_bands_and_a_stem_for_every_atom():
+    models = ["LR", "mixed", "continuous"]
+    bands = pd.DataFrame(
+        {"N": N, "model": model, "mean": 0.9 - k / 5, "lower": 0.8 - k / 5, "upper": 1.0 - k / 5}
+        for N in (50, 250)
+        for k, model in enumerate(models)
+    )
+    atoms = [("empirical", 1, 1, 0.7), ("empirical", 1, -1, 0.3), ("mixed", 1, 1, 0.6), ("mixed", -1, 1, 0.4)]
+    atoms += [("continuous, |z - z'|", 1, 1, 1 - 2e-6), ("continuous, |z - z'|", 15312.4, -1, 2e-6)]
+    figure = one_feature_plot(bands, pd.DataFrame(atoms, columns=["distribution", "z", "y", "probability"]))
+    left, right = figure.axes
+    assert figure.get_size_inches()[0] == TEXT_WIDTH
+    assert [text.get_text() for text in left.get_legend().get_texts()] == models
+    assert [label.get_text() for label in left.get_xticklabels()] == ["50", "100", "200"]
+    assert [label.get_text() for label in right.get_xticklabels()] == ["-1\n+1", "+1\n-1", "+1\n+1", "+15,312\n-1"]
+    assert right.get_yscale() == "log" and right.get_ylim()[0] < 2e-6
+    stems = [path.vertices for lines in right.collections for path in lines.get_paths()]
+    assert sorted(stem[1, 1] for stem in stems) == pytest.approx(sorted(atom[3] for atom in atoms))
+    plt.close(figure)
