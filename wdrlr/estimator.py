@@ -272,7 +272,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def worst_case_distribution(self, X: Any, y: Any, sample_weight: Any = None, eta: float = 1e-4) -> pd.DataFrame:
         """The distribution in the Wasserstein ball around the given data that is worst for this model.
 
-        It has at most N + 1 atoms (Theorem 4), is exact, and is found without a solver; ``wdrlr.worst_case`` says how.
+        It has at most N + 1 atoms (Theorem 8), is exact, and is found without a solver; ``wdrlr.worst_case`` says how.
         To see what is worst for coefficients from elsewhere, put them into ``coef_`` and ``intercept_``.
         ``wdrlr.worst_case.changed_mass`` and ``wdrlr.plots.changes_plot`` say which features are changed, how often.
 
@@ -298,7 +298,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or y do not fit what was fitted, X has an unknown level, or eta is outside (0, 1].
+            If X or y do not fit what was fitted, X has an unknown level, eta is outside (0, 1], or a feature is named
+            as one of the first three columns.
         """
         problem = self._pose(X, y, sample_weight, merge=False)
         worst = worst_case_distribution(problem, self._coefficients(), eta)

@@ -1,4 +1,4 @@
-"""The worst-case distribution: what nature does to given coefficients (Section 2.1, Theorem 4, Appendix B).
+"""The worst-case distribution: what nature does to given coefficients (Section 2.1, Theorem 8, Appendix B).
 
 For fixed b, nature's problem sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } is a linear program in the masses mu_ic that
 sample i sends to its candidates c, and in what is spent on moving numbers:
@@ -11,7 +11,7 @@ So 2 (m + 1) of them a sample make the program exact, without column generation.
 samples, no solver is needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); all steps of
 all samples, taken by steepness until the radius is spent or moving numbers pays more, solve the program (it is the
 fractional knapsack problem). The last step alone can be taken in part. Then one sample has two atoms and every other
-one, at most N + 1 in all: the bound of Theorem 4 holds as it is.
+one, at most N + 1 in all: the bound of Theorem 8 holds as it is.
 """
 
 from __future__ import annotations
