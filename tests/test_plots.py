@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from wdrlr.methods import METHODS
-from wdrlr.plots import TEXT_WIDTH, box_plots, figure_style, save_figure
+from wdrlr.plots import TEXT_WIDTH, box_plots, changes_plot, figure_style, one_feature_plot, save_figure
 
 
 def make_rows(methods, datasets=("spect", "car")):
@@ -50,6 +50,20 @@ def test_few_methods_and_panels_that_stay_empty():
     plt.close(figure)
 
 
+def test_bars_of_what_the_worst_case_changes():
+    columns = {"mass": [0.3, 0.1, 0.0], "commonest": ["u → v", "1 → 0", ""], "commonest_mass": [0.2, 0.1, 0.0]}
+    changed = pd.DataFrame(columns, index=["a", "label", "b"])
+    figure = changes_plot(changed)
+    (axis,) = figure.axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "label"]
+    assert [bar.get_width() for bar in axis.patches] == pytest.approx([30, 10, 20, 10])
+    assert [text.get_text() for text in axis.texts] == ["u → v", "1 → 0"]
+    plt.close(figure)
+    figure = changes_plot(changed.iloc[2:])
+    assert figure.axes[0].get_title() == "nothing is changed"
+    plt.close(figure)
+
+
 def test_files_of_a_figure(drawn, tmp_path):
     figure, data = drawn
     paths = save_figure(figure, data, tmp_path, "figure3_all_code")
@@ -66,3 +80,24 @@ def test_the_style_ends_with_its_block():
     with figure_style():
         assert matplotlib.rcParams["pdf.fonttype"] == 42
     assert dict(matplotlib.rcParams) == before
+
+
+def test_figure_1_has_its_bands_and_a_stem_for_every_atom():
+    models = ["LR", "mixed", "continuous"]
+    bands = pd.DataFrame(
+        {"N": N, "model": model, "mean": 0.9 - k / 5, "lower": 0.8 - k / 5, "upper": 1.0 - k / 5}
+        for N in (50, 250)
+        for k, model in enumerate(models)
+    )
+    atoms = [("empirical", 1, 1, 0.7), ("empirical", 1, -1, 0.3), ("mixed", 1, 1, 0.6), ("mixed", -1, 1, 0.4)]
+    atoms += [("continuous, |z - z'|", 1, 1, 1 - 2e-6), ("continuous, |z - z'|", 15312.4, -1, 2e-6)]
+    figure = one_feature_plot(bands, pd.DataFrame(atoms, columns=["distribution", "z", "y", "probability"]))
+    left, right = figure.axes
+    assert figure.get_size_inches()[0] == TEXT_WIDTH
+    assert [text.get_text() for text in left.get_legend().get_texts()] == models
+    assert [label.get_text() for label in left.get_xticklabels()] == ["50", "100", "200"]
+    assert [label.get_text() for label in right.get_xticklabels()] == ["-1\n+1", "+1\n-1", "+1\n+1", "+15,312\n-1"]
+    assert right.get_yscale() == "log" and right.get_ylim()[0] < 2e-6
+    stems = [path.vertices for lines in right.collections for path in lines.get_paths()]
+    assert sorted(stem[1, 1] for stem in stems) == pytest.approx(sorted(atom[3] for atom in atoms))
+    plt.close(figure)

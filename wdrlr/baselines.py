@@ -14,7 +14,6 @@ References
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
@@ -103,16 +102,17 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
         self.coef_ = self.coef_ * self._stretch()
         return self
 
-    def worst_case_loss(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """As in ``WassersteinLogisticRegression``, with the continuous features' metric."""
-        stretched = copy(self)
-        stretched.coef_ = self.coef_ / self._stretch()
-        return super(ContinuousLogisticRegression, stretched).worst_case_loss(X, y, sample_weight)
+    def _coefficients(self) -> np.ndarray:
+        return np.concatenate([self.intercept_, self.coef_[0] / self._stretch()])
 
-    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any) -> Problem:
+    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
+        # Its worst case leaves the levels, so dummies are what there is to show.
+        return pd.DataFrame(x / self._stretch(), columns=self.get_feature_names_out())
+
+    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
         # A dummy's flip costs 1 and moves it by c. The metric with c times its costs, over c times its scale, is the
         # same, and in it every dummy counts as it moves, so that all slopes of dummies keep their meaning.
-        mixed = super()._problem(table, labels, sample_weight)
+        mixed = super()._problem(table, labels, sample_weight, merge)
         everything = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1:]
         c = 2.0 if self.coding == "pm1" else 1.0
         return replace(

@@ -76,6 +76,15 @@ class FeatureEncoding:
                 )
         return z
 
+    def table(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
+        """The table with these numbers (A, n) and level codes (A, m), all known: columns in their order, named."""
+        columns = dict(zip(self.numeric, x.T, strict=True))
+        for j, codes, levels in zip(self.categorical, z.T, self.categories, strict=True):
+            columns[j] = pd.Categorical.from_codes(codes, categories=levels)
+        table = pd.DataFrame({j: columns[j] for j in range(len(self.names))})
+        table.columns = self.names
+        return table
+
 
 def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncoding:
     """Decide which columns are categories, and find their levels.

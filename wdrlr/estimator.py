@@ -24,6 +24,7 @@ from wdrlr.metric import NORMS, ground_metric
 from wdrlr.problem import Problem, level_offsets, merge_duplicates
 from wdrlr.solution import Solution, is_separable
 from wdrlr.tailored import solve_tailored
+from wdrlr.worst_case import atoms_table, worst_case_distribution
 
 
 class SeparableDataWarning(ConvergenceWarning):
@@ -266,6 +267,54 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         ValueError
             If X or y do not fit what was fitted, or X has an unknown level.
         """
+        return worst_case_loss(self._pose(X, y, sample_weight), self._coefficients())[0]
+
+    def worst_case_distribution(self, X: Any, y: Any, sample_weight: Any = None, eta: float = 1e-4) -> pd.DataFrame:
+        """The distribution in the Wasserstein ball around the given data that is worst for this model.
+
+        It has at most N + 1 atoms (Theorem 8), is exact, and is found without a solver; ``wdrlr.worst_case`` says how.
+        To see what is worst for coefficients from elsewhere, put them into ``coef_`` and ``intercept_``.
+        ``wdrlr.worst_case.changed_mass`` and ``wdrlr.plots.changes_plot`` say which features are changed, how often.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+        eta : float, default 1e-4
+            Used only where moving numbers pays best, so that the largest loss is approached and not attained: the
+            share of one row's mass that is sent far away, as in Appendix B. The smaller, the closer (``gap``), and
+            the farther the atom.
+
+        Returns
+        -------
+        DataFrame, one row an atom: ``mass``, ``source_row`` (the position in X of the row whose mass it is),
+        ``label``, then the features as in X (categories as pandas categoricals with the levels of ``categories_``). The
+        masses of a source row sum to 1/N, or to its share of the weights.
+
+        In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
+        ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass
+        escapes along the numbers).
+
+        Raises
+        ------
+        ValueError
+            If X or y do not fit what was fitted, X has an unknown level, eta is outside (0, 1], or a feature is named
+            as one of the first three columns.
+        """
+        problem = self._pose(X, y, sample_weight, merge=False)
+        worst = worst_case_distribution(problem, self._coefficients(), eta)
+        return atoms_table(worst, self.classes_, self._features(worst.x, worst.z))
+
+    def _coefficients(self) -> np.ndarray:
+        """b, as the problem has it; shape (1 + n + k,)."""
+        return np.concatenate([self.intercept_, self.coef_[0]])
+
+    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
+        """The problem's numbers and level codes as a table."""
+        return self.encoding_.table(x, z)
+
+    def _pose(self, X: Any, y: Any, sample_weight: Any, merge: bool = True) -> Problem:
+        """The problem of this model on other data."""
         check_is_fitted(self)
         table = self._table(X, reset=False)
         y = column_or_1d(y, warn=True)
@@ -273,8 +322,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
         if not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
-        problem = self._problem(table, np.where(y == self.classes_[1], 1.0, -1.0), sample_weight)
-        return worst_case_loss(problem, np.concatenate([self.intercept_, self.coef_[0]]))[0]
+        return self._problem(table, np.where(y == self.classes_[1], 1.0, -1.0), sample_weight, merge)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the entries of ``coef_``; shape (n + k,)."""
@@ -326,16 +374,19 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has one class only, {self.classes_[0]!r}; two classes are needed.")
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
-    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any) -> Problem:
+    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
+        """The problem; unless ``merge``, its samples are the rows of the table one for one, in their order."""
         x = self.encoding_.numbers(table)
         z = self.encoding_.codes(table, "error")
         w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        kept = w > 0
         n_levels = self.encoding_.n_levels
         matrix = enc.level_matrix(n_levels, self.coding)
         penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
         penalty[0] *= self.penalize_intercept
-        x, z, y, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
+        y = labels
+        if merge:
+            kept = w > 0
+            x, z, y, w = merge_duplicates(x[kept], z[kept], y[kept], w[kept])
         return Problem(
             x=x,
             z=z,

@@ -6,6 +6,7 @@ from io import BytesIO
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
@@ -93,6 +94,94 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
         for axis in axes.flat[max(len(methods) - n_columns, 0) : len(methods)]:  # the lowest visible of each column
             axis.tick_params(axis="x", labelbottom=True)
     return figure, data.reset_index(drop=True)
+
+
+def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure:
+    """Figure 1: estimates of beta against N (left), and worst-case distributions on a log scale (right).
+
+    Parameters
+    ----------
+    bands
+        What `wdrlr.one_feature.bands` returns: lines are means, bands reach from the 15 % to the 85 % quantile.
+    probabilities
+        What `wdrlr.one_feature.distributions` returns: one stem an atom (z, y), a place on the axis for each (z, y).
+    """
+    colors = dict(zip(["LR", "mixed", "continuous"], sns.color_palette("colorblind"), strict=False))
+    with figure_style():
+        figure, (left, right) = plt.subplots(
+            1, 2, figsize=(TEXT_WIDTH, 2.5), width_ratios=[1, 1.4], layout="constrained"
+        )
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
+        above |= {"columnspacing": 1.0, "handletextpad": 0.4}
+        for model, of_model in bands.groupby("model", sort=False):
+            left.fill_between(of_model["N"], of_model["lower"], of_model["upper"], color=colors[model], alpha=0.2, lw=0)
+            for edge in ("lower", "upper"):
+                left.plot(of_model["N"], of_model[edge], color=colors[model], lw=0.6)
+            left.plot(of_model["N"], of_model["mean"], color=colors[model], ls="--", label=model)
+        left.axhline(1.0, color="black", lw=0.8)
+        left.set_xscale("log")
+        ticks = [N for N in (50, 100, 200, 500, 1000) if bands["N"].min() <= N <= bands["N"].max()]
+        ticks = ticks or list(bands["N"].unique())
+        left.set_xticks(ticks, [str(N) for N in ticks])
+        left.minorticks_off()
+        left.yaxis.set_major_locator(plt.MultipleLocator(0.25))
+        left.set_xlabel("N")
+        left.set_ylabel("estimate of beta = 1")
+        left.legend(**above)
+
+        places = sorted(set(zip(probabilities["z"], probabilities["y"], strict=True)))
+        # Those with a long number get more room.
+        place_at = dict(zip(places, np.cumsum([1.5 if abs(z) > 1 else 1.0 for z, _ in places]), strict=True))
+        styles = {"empirical": ("LR", "o"), "mixed": ("mixed", "s"), "continuous": ("continuous", "^")}
+        names = list(probabilities["distribution"].unique())
+        lowest = probabilities["probability"].min() / 5
+        for offset, name in zip(0.2 * (np.arange(len(names)) - (len(names) - 1) / 2), names, strict=True):
+            color, marker = styles[name.partition(",")[0]]
+            face = colors[color] if name != names[-1] else "white"  # the last is the continuous model's second one
+            own = probabilities[probabilities["distribution"] == name]
+            at = [place_at[place] + offset for place in zip(own["z"], own["y"], strict=True)]
+            right.vlines(at, lowest, own["probability"], color=colors[color], lw=1.0)
+            right.plot(at, own["probability"], marker, color=colors[color], mfc=face, ms=3.5, label=name)
+        right.set_yscale("log")
+        right.set_ylim(lowest, 2)
+        right.set_yticks([10.0**k for k in range(-6, 1)])
+        right.minorticks_off()
+        right.set_xticks(list(place_at.values()), [f"{z:+,.0f}\n{y:+d}" for z, y in places])
+        right.set_xlabel("z, and y below it")
+        right.set_ylabel("probability")
+        right.legend(**above)
+    return figure
+
+
+def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
+    """Bars of the share of mass in which the worst-case distribution changes the label and each feature.
+
+    A bar is dark up to the mass of its commonest change, which stands beside it.
+
+    Parameters
+    ----------
+    changed
+        What `wdrlr.worst_case.changed_mass` returns.
+    at_most
+        Only that many bars, the largest; those without mass are left out.
+    """
+    shown = changed[changed["mass"] > 0].head(at_most)
+    color = sns.color_palette("colorblind")[0]
+    with figure_style():
+        figure, axis = plt.subplots(figsize=(TEXT_WIDTH, 0.8 + 0.22 * max(len(shown), 2)), layout="constrained")
+        axis.barh(shown.index, 100 * shown["mass"], color=[0.5 + 0.5 * part for part in color])
+        axis.barh(shown.index, 100 * shown["commonest_mass"], color=color)
+        for place, (mass, text) in enumerate(zip(shown["mass"], shown["commonest"], strict=True)):
+            axis.annotate(text, (100 * mass, place), (3, 0), textcoords="offset points", va="center", fontsize="small")
+        axis.grid(axis="y", visible=False)
+        axis.grid(axis="x", visible=True)
+        axis.invert_yaxis()
+        axis.margins(x=0.35)  # room for the text
+        axis.set_xlim(left=0)
+        axis.set_xlabel("mass changed by the worst case (%)")
+        if shown.empty:
+            axis.set_title("nothing is changed")
+    return figure
 
 
 def save_figure(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> list[Path]:

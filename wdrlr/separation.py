@@ -72,10 +72,12 @@ def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) ->
     return Worst(values[everyone, n_changes], found.argument[everyone, n_changes], n_changes, z)
 
 
-def changed(problem: Problem, found: Candidates, n_changes: np.ndarray) -> np.ndarray:
-    """The candidate of every sample with the given number of changes, shape (N,), as level codes of shape (N, m)."""
-    rank = np.argsort(found.order, axis=1)
-    return np.where(rank < n_changes[:, None], found.level, problem.z)
+def changed(
+    problem: Problem, found: Candidates, n_changes: np.ndarray, sample: np.ndarray | slice = slice(None)
+) -> np.ndarray:
+    """The candidate of every sample (or of those given) with its number of changes, as level codes; shape (., m)."""
+    rank = np.argsort(found.order[sample], axis=1)
+    return np.where(rank < n_changes[:, None], found.level[sample], problem.z[sample])
 
 
 def _best_other_levels(scores: np.ndarray, n_levels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
