@@ -221,12 +221,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         """
         problem = self._encode(X, y, sample_weight)
         solution = solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
-        self.solution_ = solution
-        self.coef_ = solution.b[None, 1:]
-        self.intercept_ = solution.b[:1]
-        self.transport_multiplier_ = solution.lam
-        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
-        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
+        self._take(solution)
         if self.verbose:
             print(f"wdrlr: {solution.report()}")
         warn_if_separable(problem)
@@ -281,16 +276,29 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return enc.slope_names(self.encoding_, self.coding)
 
+    def _take(self, solution: Solution) -> None:
+        """Make a solution that of the model."""
+        self.solution_ = solution
+        self.coef_ = solution.b[None, 1:]
+        self.intercept_ = solution.b[:1]
+        self.transport_multiplier_ = solution.lam
+        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
+        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
+
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Learn classes and levels from the data, and pose the problem."""
+        problem = self._problem(*self._learn(X, y), sample_weight)
+        if np.unique(problem.y).size < 2:
+            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
+        return problem
+
+    def _learn(self, X: Any, y: Any) -> tuple[pd.DataFrame, np.ndarray]:
+        """Learn classes and levels from the data; return X as a table, and the labels -1 and +1."""
         table = self._table(X, reset=True)
         labels = self._labels(y, len(table))
         self.encoding_ = enc.fit_encoding(table, self.categorical_features)
         self.categories_ = self.encoding_.categories
-        problem = self._problem(table, labels, sample_weight)
-        if np.unique(problem.y).size < 2:
-            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
-        return problem
+        return table, labels
 
     def _table(self, X: Any, reset: bool) -> pd.DataFrame:
         """X as a DataFrame, after scikit-learn's checks of shape and names."""
