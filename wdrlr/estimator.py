@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -59,8 +60,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         gamma.
     penalize_intercept : bool, default False
     categorical_features : "from_dtype", "all", None, mask, positions or names, default "from_dtype"
-        "from_dtype": the columns of a DataFrame with dtype category, str, object or bool. Declared levels of a pandas
-        categorical are kept, seen or not: they are where the adversary can move a row.
+        "from_dtype": the columns of a DataFrame with dtype category, str, object or bool; integers that are names of
+        levels must be named here or made a pandas categorical. Declared levels of a pandas categorical are kept, seen
+        or not: they are where the adversary can move a row. Other columns have their observed levels, sorted.
     coding : {"onehot", "pm1"}, default "onehot"
         0/1 dummies with the first level as reference, or -1/+1 dummies with the last level's slope 0. The choice
         matters for penalties and bounds on the coefficients only.
@@ -207,8 +209,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame or array-like of shape (N, number of features)
+            pandas, or what has a ``to_pandas`` (polars, pyarrow), or an array. Missing values must be filled, or in a
+            category made a level of their own.
         y : array-like of shape (N,)
-            Two classes; the second one in sorted order is +1.
+            Two classes of any dtype; the second one in sorted order is +1.
         sample_weight : array-like of shape (N,) or None
             With weights, 1/N becomes w_i / sum(w) everywhere.
 
@@ -263,7 +267,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._table(X, reset=False)
-        y = column_or_1d(y, warn=True)
+        y = _plain_labels(y)
         if len(y) != len(table):
             raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
         if not np.isin(y, self.classes_).all():
@@ -302,18 +306,30 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def _table(self, X: Any, reset: bool) -> pd.DataFrame:
         """X as a DataFrame, after scikit-learn's checks of shape and names."""
+        if hasattr(X, "to_pandas"):  # polars, pyarrow
+            X = X.to_pandas()
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[0] == 0 or X.shape[1] == 0:
                 raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed.")
             return X
-        # Only named columns can be categories in an array, so that an array of numbers is checked as one.
-        all_numbers = self.categorical_features is None or (
-            isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
-        )
-        X = validate_data(
-            self, X, reset=reset, dtype=np.float64 if all_numbers else None, ensure_all_finite=all_numbers
-        )
+        if issparse(X):
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required. Pass the categories themselves rather than "
+                "sparse dummies, which would be taken for numbers; or use '.toarray()'."
+            )
+        # Only named columns can be categories in an array, so that an array of numbers is checked as one; but an array
+        # of booleans is all categories, like a DataFrame of them.
+        from_dtype = isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
+        numbers = self.categorical_features is None or (from_dtype and getattr(X, "dtype", None) != np.bool_)
+        try:
+            X = validate_data(self, X, reset=reset, dtype=np.float64 if numbers else None, ensure_all_finite=numbers)
+        except ValueError as error:
+            if "could not convert string to float" in str(error):
+                raise ValueError(
+                    f"X is an array with text ({error}); pass a DataFrame, or name the columns in categorical_features."
+                ) from error
+            raise
         table = pd.DataFrame(X)
         names = getattr(self, "feature_names_in_", None)
         table.columns = [f"x{j}" for j in range(table.shape[1])] if names is None else names
@@ -322,16 +338,21 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def _labels(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        y = column_or_1d(y, warn=True)
+        y = _plain_labels(y)
         if len(y) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]")
         check_classification_targets(y)
         target = type_of_target(y, input_name="y", raise_unknown=True)
+        classes = np.unique(y)
+        pair = enc.look_alikes(classes)
+        hint = f" y has labels that differ in blanks or a dot only: {enc.quoted(pair)}; clean them." if pair else ""
         if target != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {target}.")
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; two classes are needed.")
+            raise ValueError(f"Only binary classification is supported. The type of the target is {target}.{hint}")
+        if hint:
+            raise ValueError(hint.strip())
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only, {enc.quoted(classes)}; two classes are needed.")
+        self.classes_ = classes
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
     def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any) -> Problem:
@@ -339,6 +360,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         z = self.encoding_.codes(table, "error")
         w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         kept = w > 0
+        if not kept.any():
+            raise ValueError("sample_weight must have at least one non-zero entry.")
+        w = w / w.max()  # their sum may be too large for a float
+        _refuse_extreme(x, [self.encoding_.names[j] for j in self.encoding_.numeric])
         n_levels = self.encoding_.n_levels
         matrix = enc.level_matrix(n_levels, self.coding)
         penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
@@ -359,6 +384,31 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             coef_bound=np.inf if self.coef_bound is None else float(self.coef_bound),
             fit_intercept=bool(self.fit_intercept),
         )
+
+
+def _plain_labels(y: Any) -> np.ndarray:
+    """y as a numpy array of its own dtype; shape (N,)."""
+    # scikit-learn makes floats of pandas' nullable integers and booleans.
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if plain is not None and plain.kind in "biu" and not y.isna().any():
+        y = y.to_numpy(dtype=plain)
+    y = column_or_1d(y, warn=True)
+    if y.dtype == object:
+        if pd.isna(y).any():
+            raise ValueError("Input y contains NaN or None; drop those rows.")
+        if len({str if isinstance(label, str) else float for label in y}) > 1:
+            raise ValueError("y mixes text with other labels; convert all of them to text.")
+    return y
+
+
+LEAST_SIZE, LARGEST_SIZE = 1e-15, 1e15
+"""Of the numbers in a column, beyond which the rounding of sums over columns is all that is left of others."""
+
+
+def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
+    for size, name in zip(np.abs(x).max(axis=0, initial=0.0), names, strict=True):
+        if size > LARGEST_SIZE or 0 < size < LEAST_SIZE:
+            raise ValueError(f"the numbers in column {name!r} are of the size {size:.0e}; rescale them.")
 
 
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
@@ -423,7 +473,8 @@ def warn_if_uncertified(solution: Solution, tol: float) -> None:
     if not solution.gap <= tol:
         warnings.warn(
             f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
-            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds.",
+            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "
+            "Raise max_iter, and rescale columns of very large numbers.",
             ConvergenceWarning,
             stacklevel=3,
         )
