@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
@@ -324,19 +325,16 @@ def test_in_a_pipeline_with_a_column_transformer():
 def test_weights_reach_every_fold_by_metadata_routing():
     weights = RNG.integers(0, 3, N).astype(float)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = (
-            WassersteinLogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        )
+        model = WassersteinLogisticRegression().set_fit_request(sample_weight=True)
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         pipeline = make_pipeline(make_column_transformer(
             (StandardScaler().set_fit_request(sample_weight=False), ["size"]),
             remainder="passthrough", verbose_feature_names_out=False,
         ).set_output(transform="pandas"), model)  # fmt: skip
-        found = cross_validate(
-            pipeline, X, Y, cv=3, params={"sample_weight": weights}, return_estimator=True, return_indices=True
-        )
+        options = {"params": {"sample_weight": weights}, "scoring": scorer, "error_score": "raise"}
+        found = cross_validate(pipeline, X, Y, cv=3, return_estimator=True, return_indices=True, **options)
         chosen = WassersteinLogisticRegressionCV([0.01, 0.1], cv=2).set_fit_request(sample_weight=True)
-        chosen.set_score_request(sample_weight=True)
-        searched = cross_validate(chosen, X, Y, cv=2, params={"sample_weight": weights}, error_score="raise")
+        searched = cross_validate(chosen, X, Y, cv=2, **options)
     assert len(searched["test_score"]) == 2
     for fitted, train, test, score in zip(
         found["estimator"], found["indices"]["train"], found["indices"]["test"], found["test_score"], strict=True
