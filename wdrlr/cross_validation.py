@@ -100,29 +100,29 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
 
     def __init__(
         self,
-        radii=RADII,
-        l1_penalties=(0.0,),
-        cv=5,
-        scoring=None,
-        rule="best",
-        n_jobs=None,
-        label_cost=1.0,
-        p=1.0,
-        norm="l1",
-        metric_scale=None,
-        penalize_intercept=False,
-        categorical_features="from_dtype",
-        coding="onehot",
-        handle_unknown="error",
-        coef_bound=None,
-        fit_intercept=True,
-        solver="auto",
-        solver_options=None,
-        conic_solver="auto",
-        tol=1e-6,
-        max_iter=1000,
-        verbose=0,
-    ):
+        radii: Sequence[float] | np.ndarray = RADII,
+        l1_penalties: Sequence[float] | np.ndarray = (0.0,),
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        label_cost: float | str = 1.0,
+        p: float = 1.0,
+        norm: str = "l1",
+        metric_scale: str | None = None,
+        penalize_intercept: bool = False,
+        categorical_features: Any = "from_dtype",
+        coding: str = "onehot",
+        handle_unknown: str = "error",
+        coef_bound: float | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        conic_solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
         self.radii = radii
         self.l1_penalties = l1_penalties
         self.cv = cv
@@ -147,12 +147,12 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         self.verbose = verbose
 
     @property
-    def radius(self) -> float:
+    def radius(self) -> float:  # type: ignore[override]
         """The chosen radius: what is a parameter of the base class is found by ``fit`` here."""
         return self.radius_
 
     @property
-    def l1_penalty(self) -> float:
+    def l1_penalty(self) -> float:  # type: ignore[override]
         """The chosen penalty."""
         return self.l1_penalty_
 
@@ -206,7 +206,8 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         chosen = choose_point(grid, errors, allowance=allowance)
         best = self._at(*chosen).fit(X, y, sample_weight)
         warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), self.tol)
-        vars(self).update({name: value for name, value in vars(best).items() if name not in best.get_params()})
+        for name in vars(best).keys() - best.get_params().keys():
+            setattr(self, name, getattr(best, name))
         self.radius_, self.l1_penalty_ = chosen
         self.cv_results_ = results
         self.cv_errors_ = errors.reshape(-1, len(self.l1_penalties))

@@ -18,7 +18,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from wdrlr import encoding as enc
 from wdrlr.certificate import worst_case_loss
-from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.conic import choose_conic_solver
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.metric import NORMS, ground_metric
@@ -157,25 +156,25 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        radius=0.01,
-        label_cost=1.0,
-        p=1.0,
-        norm="l1",
-        metric_scale=None,
-        l1_penalty=0.0,
-        penalize_intercept=False,
-        categorical_features="from_dtype",
-        coding="onehot",
-        handle_unknown="error",
-        coef_bound=None,
-        fit_intercept=True,
-        solver="auto",
-        solver_options=None,
-        conic_solver="auto",
-        tol=1e-6,
-        max_iter=1000,
-        verbose=0,
-    ):
+        radius: float = 0.01,
+        label_cost: float | str = 1.0,
+        p: float = 1.0,
+        norm: str = "l1",
+        metric_scale: str | None = None,
+        l1_penalty: float = 0.0,
+        penalize_intercept: bool = False,
+        categorical_features: Any = "from_dtype",
+        coding: str = "onehot",
+        handle_unknown: str = "error",
+        coef_bound: float | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        conic_solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
         self.radius = radius
         self.label_cost = label_cost
         self.p = p
@@ -195,7 +194,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.categorical = True
@@ -448,6 +447,8 @@ def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: 
         solver = "tailored" if problem.metric.p == 1 else "column-constraint"
     if solver == "tailored":
         return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
+    from wdrlr.column_constraint import solve_column_constraint, solve_monolithic  # brings cvxpy
+
     name = choose_conic_solver(conic_solver)
     if solver == "monolithic":
         return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
