@@ -23,6 +23,7 @@ test: .venv/installed lint  ## All tests; WDRLR_DATA adds those of the data sets
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -13,10 +13,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from wdrlr import experiments
+from wdrlr.cross_validation import choose_point
 from wdrlr.experiments import (
     Cell,
     FoldFit,
-    choose_point,
     describe_missing,
     fit_fold,
     plan_cells,

@@ -1,5 +1,7 @@
 """The project's own files agree with each other."""
 
+import ast
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -9,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+
+import wdrlr
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -59,6 +63,33 @@ def test_importing_the_package_is_quiet_and_leaves_notebook_tools_alone():
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_package_costs_next_to_nothing_and_a_default_fit_needs_no_cvxpy():
+    code = (
+        "import sys, time; start = time.perf_counter(); import wdrlr; seconds = time.perf_counter() - start\n"
+        "heavy = {'sklearn', 'pandas', 'numba', 'cvxpy'}; print(seconds < 0.5, heavy & set(sys.modules))\n"
+        "wdrlr.WassersteinLogisticRegressionCV(cv=2).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])\n"
+        "wdrlr.radius_max([[0.0], [1.0], [2.0]], [0, 1, 1]); print('cvxpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:2] == ["True set()", "False"], done.stderr
+
+
+def test_public_names_and_the_version():
+    assert set(wdrlr.__all__) <= set(dir(wdrlr))
+    assert all(getattr(wdrlr, name) is not None for name in wdrlr.__all__)
+    assert wdrlr.__version__ == importlib.metadata.version("wdrlr")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        wdrlr.nothing  # noqa: B018
+
+
+def test_type_checkers_see_the_public_names():
+    """The names that are imported when asked for are the ones imported for type checkers."""
+    tree = ast.parse((ROOT / "wdrlr" / "__init__.py").read_text())
+    typed = {alias.asname: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+             for alias in node.names if alias.asname}  # fmt: skip
+    assert typed == {name: f"wdrlr.{module}" for name, module in wdrlr._HOME.items()}
 
 
 def test_the_table_of_the_readme_is_that_of_the_results():

@@ -72,18 +72,18 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
 
     def __init__(
         self,
-        radius=0.01,
-        label_cost=1.0,
-        metric_scale=None,
-        categorical_features="from_dtype",
-        coding="onehot",
-        coef_bound=None,
-        solver="auto",
-        conic_solver="auto",
-        tol=1e-6,
-        max_iter=1000,
-        verbose=0,
-    ):
+        radius: float = 0.01,
+        label_cost: float | str = 1.0,
+        metric_scale: str | None = None,
+        categorical_features: Any = "from_dtype",
+        coding: str = "onehot",
+        coef_bound: float | None = None,
+        solver: str = "auto",
+        conic_solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
         self.radius = radius
         self.label_cost = label_cost
         self.metric_scale = metric_scale
@@ -178,8 +178,15 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
     }
 
     def __init__(
-        self, alpha=0.05, random_state=0, solver="auto", conic_solver="auto", tol=1e-6, max_iter=1000, verbose=0
-    ):
+        self,
+        alpha: float = 0.05,
+        random_state: int = 0,
+        solver: str = "auto",
+        conic_solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
         self.alpha = alpha
         self.random_state = random_state
         self.solver = solver

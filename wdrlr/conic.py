@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import warnings
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import cvxpy as cp
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 logger = logging.getLogger("wdrlr")
 
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9, "max_iter": 500},
     "MOSEK": {
         "mosek_params": {
@@ -83,6 +85,8 @@ def solve(program: cp.Problem, conic_solver: str) -> bool:
     ConicSolverError
         If the solver returns no point.
     """
+    import cvxpy as cp  # not at the top: the default solver does without it
+
     try:
         with warnings.catch_warnings():
             # An inaccurate solution is judged by its certificate instead.

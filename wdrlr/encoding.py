@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +40,15 @@ class FeatureEncoding:
         Raises
         ------
         ValueError
-            If a column has text in it, or a value that is missing or infinite.
+            If a column has text or dates in it, or a value that is missing or infinite.
         """
         x = np.empty((len(table), len(self.numeric)))
         for column, j in enumerate(self.numeric):
+            if table.dtypes.iloc[j].kind in "mMc":
+                raise ValueError(
+                    f"column {self.names[j]!r} has the dtype {table.dtypes.iloc[j]}, which is no number; convert it, "
+                    "for example to days since a date, or name it in categorical_features."
+                )
             try:
                 x[:, column] = table.iloc[:, j].to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError) as error:
@@ -68,11 +75,11 @@ class FeatureEncoding:
             _refuse_missing(values, self.names[j])
             z[:, column] = pd.Index(levels).get_indexer(np.asarray(values))
             if handle_unknown == "error" and (z[:, column] < 0).any():
-                unknown = pd.unique(np.asarray(values)[z[:, column] < 0])[:5]
+                unknown = pd.unique(np.asarray(values)[z[:, column] < 0])
                 raise ValueError(
-                    f"column {self.names[j]!r} has levels that were not there in fit: "
-                    f"{', '.join(map(repr, unknown))}; "
-                    'declare them in a pandas categorical, or use handle_unknown="ignore".'
+                    f"column {self.names[j]!r} has levels that were not there in fit: {quoted(unknown)}; the levels "
+                    f"are {quoted(levels)}. Declare all levels in a pandas categorical before fit, or use "
+                    'handle_unknown="ignore".'
                 )
         return z
 
@@ -98,25 +105,69 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     Raises
     ------
     ValueError
-        If ``categorical_features`` does not fit the table, or a categorical value is missing.
+        If ``categorical_features`` does not fit the table, a categorical value is missing, levels cannot be sorted, or
+        a column of dtype object holds numbers only, so that its dtype does not say what it is.
+
+    Warns
+    -----
+    UserWarning
+        If two levels of a column differ in blanks around them or a dot at the end only.
     """
     names = [str(name) for name in table.columns]
     mask = _categorical_mask(table, categorical_features)
     categorical = [int(j) for j in np.flatnonzero(mask)]
+    by_dtype = isinstance(categorical_features, str) and categorical_features == "from_dtype"
     categories = []
     for j in categorical:
         values = table.iloc[:, j]
         _refuse_missing(values, names[j])
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            categories.append(np.asarray(values.dtype.categories))
-            continue
-        try:
-            categories.append(np.unique(np.asarray(values)))
-        except TypeError as error:
+        if by_dtype and values.dtype == object and pd.api.types.infer_dtype(values) in _NUMBERS:
             raise ValueError(
-                f"column {names[j]!r} mixes levels that cannot be sorted ({error}); make it a pandas categorical."
-            ) from error
+                f"column {names[j]!r} has the dtype object but holds numbers only; give it a numeric dtype, or make it "
+                "a pandas categorical if its numbers are names of levels."
+            )
+        categories.append(_levels(values, names[j]))
+        pair = look_alikes(categories[-1])
+        if pair is not None:
+            warnings.warn(
+                f"column {names[j]!r} has levels that differ in blanks or a dot only: {quoted(pair)} count as two.",
+                stacklevel=2,
+            )
     return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories)
+
+
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "complex")
+
+
+def _levels(values: pd.Series, name: str) -> np.ndarray:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return np.asarray(values.dtype.categories)
+    try:
+        levels = np.unique(np.asarray(values))
+        set(levels.tolist())  # levels are looked up by their hash
+    except TypeError as error:
+        raise ValueError(
+            f"column {name!r} has levels that cannot be sorted or looked up ({error}); convert them to text, or make "
+            "the column a pandas categorical."
+        ) from error
+    return levels
+
+
+def look_alikes(levels: Iterable[Any]) -> tuple[str, str] | None:
+    """Two texts that differ in blanks around them or a dot at the end only, or None."""
+    seen: dict[str, str] = {}
+    for level in levels:
+        if isinstance(level, str):
+            other = seen.setdefault(level.strip().removesuffix(".").rstrip(), level)
+            if other != level:
+                return other, level
+    return None
+
+
+def quoted(values: Iterable[Any]) -> str:
+    """The first ten values as Python would write them."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return ", ".join(map(repr, values[:10])) + (f" and {len(values) - 10} more" if len(values) > 10 else "")
 
 
 def _categorical_mask(table: pd.DataFrame, categorical_features: Any) -> np.ndarray:
@@ -167,8 +218,8 @@ def _refuse_missing(values: pd.Series, name: str) -> None:
     missing = int(values.isna().sum())
     if missing:
         raise ValueError(
-            f"the categorical column {name!r} has {missing} missing values; drop those rows or make them a level of "
-            'their own, e.g. X[column].cat.add_categories("missing").fillna("missing").'
+            f"the categorical column {name!r} has {missing} missing values; drop those rows, or make them a level of "
+            f'their own: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
         )
 
 

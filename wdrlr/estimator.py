@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +18,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from wdrlr import encoding as enc
 from wdrlr.certificate import worst_case_loss
-from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.conic import choose_conic_solver
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.metric import NORMS, ground_metric
@@ -60,8 +60,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         gamma.
     penalize_intercept : bool, default False
     categorical_features : "from_dtype", "all", None, mask, positions or names, default "from_dtype"
-        "from_dtype": the columns of a DataFrame with dtype category, str, object or bool. Declared levels of a pandas
-        categorical are kept, seen or not: they are where the adversary can move a row.
+        "from_dtype": the columns of a DataFrame with dtype category, str, object or bool; integers that are names of
+        levels must be named here or made a pandas categorical. Declared levels of a pandas categorical are kept, seen
+        or not: they are where the adversary can move a row. Other columns have their observed levels, sorted.
     coding : {"onehot", "pm1"}, default "onehot"
         0/1 dummies with the first level as reference, or -1/+1 dummies with the last level's slope 0. The choice
         matters for penalties and bounds on the coefficients only.
@@ -156,25 +157,25 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        radius=0.01,
-        label_cost=1.0,
-        p=1.0,
-        norm="l1",
-        metric_scale=None,
-        l1_penalty=0.0,
-        penalize_intercept=False,
-        categorical_features="from_dtype",
-        coding="onehot",
-        handle_unknown="error",
-        coef_bound=None,
-        fit_intercept=True,
-        solver="auto",
-        solver_options=None,
-        conic_solver="auto",
-        tol=1e-6,
-        max_iter=1000,
-        verbose=0,
-    ):
+        radius: float = 0.01,
+        label_cost: float | str = 1.0,
+        p: float = 1.0,
+        norm: str = "l1",
+        metric_scale: str | None = None,
+        l1_penalty: float = 0.0,
+        penalize_intercept: bool = False,
+        categorical_features: Any = "from_dtype",
+        coding: str = "onehot",
+        handle_unknown: str = "error",
+        coef_bound: float | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        conic_solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
         self.radius = radius
         self.label_cost = label_cost
         self.p = p
@@ -194,7 +195,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.categorical = True
@@ -208,8 +209,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame or array-like of shape (N, number of features)
+            pandas, or what has a ``to_pandas`` (polars, pyarrow), or an array. Missing values must be filled, or in a
+            category made a level of their own.
         y : array-like of shape (N,)
-            Two classes; the second one in sorted order is +1.
+            Two classes of any dtype; the second one in sorted order is +1.
         sample_weight : array-like of shape (N,) or None
             With weights, 1/N becomes w_i / sum(w) everywhere.
 
@@ -222,12 +225,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         """
         problem = self._encode(X, y, sample_weight)
         solution = solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
-        self.solution_ = solution
-        self.coef_ = solution.b[None, 1:]
-        self.intercept_ = solution.b[:1]
-        self.transport_multiplier_ = solution.lam
-        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
-        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
+        self._take(solution)
         if self.verbose:
             print(f"wdrlr: {solution.report()}")
         warn_if_separable(problem)
@@ -317,7 +315,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         """The problem of this model on other data."""
         check_is_fitted(self)
         table = self._table(X, reset=False)
-        y = column_or_1d(y, warn=True)
+        y = _plain_labels(y)
         if len(y) != len(table):
             raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
         if not np.isin(y, self.classes_).all():
@@ -329,31 +327,56 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return enc.slope_names(self.encoding_, self.coding)
 
+    def _take(self, solution: Solution) -> None:
+        """Make a solution that of the model."""
+        self.solution_ = solution
+        self.coef_ = solution.b[None, 1:]
+        self.intercept_ = solution.b[:1]
+        self.transport_multiplier_ = solution.lam
+        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
+        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
+
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Learn classes and levels from the data, and pose the problem."""
-        table = self._table(X, reset=True)
-        labels = self._labels(y, len(table))
-        self.encoding_ = enc.fit_encoding(table, self.categorical_features)
-        self.categories_ = self.encoding_.categories
-        problem = self._problem(table, labels, sample_weight)
+        problem = self._problem(*self._learn(X, y), sample_weight)
         if np.unique(problem.y).size < 2:
             raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
         return problem
 
+    def _learn(self, X: Any, y: Any) -> tuple[pd.DataFrame, np.ndarray]:
+        """Learn classes and levels from the data; return X as a table, and the labels -1 and +1."""
+        table = self._table(X, reset=True)
+        labels = self._labels(y, len(table))
+        self.encoding_ = enc.fit_encoding(table, self.categorical_features)
+        self.categories_ = self.encoding_.categories
+        return table, labels
+
     def _table(self, X: Any, reset: bool) -> pd.DataFrame:
         """X as a DataFrame, after scikit-learn's checks of shape and names."""
+        if hasattr(X, "to_pandas"):  # polars, pyarrow
+            X = X.to_pandas()
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[0] == 0 or X.shape[1] == 0:
                 raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed.")
             return X
-        # Only named columns can be categories in an array, so that an array of numbers is checked as one.
-        all_numbers = self.categorical_features is None or (
-            isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
-        )
-        X = validate_data(
-            self, X, reset=reset, dtype=np.float64 if all_numbers else None, ensure_all_finite=all_numbers
-        )
+        if issparse(X):
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required. Pass the categories themselves rather than "
+                "sparse dummies, which would be taken for numbers; or use '.toarray()'."
+            )
+        # Only named columns can be categories in an array, so that an array of numbers is checked as one; but an array
+        # of booleans is all categories, like a DataFrame of them.
+        from_dtype = isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
+        numbers = self.categorical_features is None or (from_dtype and getattr(X, "dtype", None) != np.bool_)
+        try:
+            X = validate_data(self, X, reset=reset, dtype=np.float64 if numbers else None, ensure_all_finite=numbers)
+        except ValueError as error:
+            if "could not convert string to float" in str(error):
+                raise ValueError(
+                    f"X is an array with text ({error}); pass a DataFrame, or name the columns in categorical_features."
+                ) from error
+            raise
         table = pd.DataFrame(X)
         names = getattr(self, "feature_names_in_", None)
         table.columns = [f"x{j}" for j in range(table.shape[1])] if names is None else names
@@ -362,16 +385,21 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def _labels(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        y = column_or_1d(y, warn=True)
+        y = _plain_labels(y)
         if len(y) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]")
         check_classification_targets(y)
         target = type_of_target(y, input_name="y", raise_unknown=True)
+        classes = np.unique(y)
+        pair = enc.look_alikes(classes)
+        hint = f" y has labels that differ in blanks or a dot only: {enc.quoted(pair)}; clean them." if pair else ""
         if target != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {target}.")
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; two classes are needed.")
+            raise ValueError(f"Only binary classification is supported. The type of the target is {target}.{hint}")
+        if hint:
+            raise ValueError(hint.strip())
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only, {enc.quoted(classes)}; two classes are needed.")
+        self.classes_ = classes
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
     def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
@@ -379,13 +407,17 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         x = self.encoding_.numbers(table)
         z = self.encoding_.codes(table, "error")
         w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        kept = w > 0
+        if not kept.any():
+            raise ValueError("sample_weight must have at least one non-zero entry.")
+        w = w / w.max()  # their sum may be too large for a float
+        _refuse_extreme(x, [self.encoding_.names[j] for j in self.encoding_.numeric])
         n_levels = self.encoding_.n_levels
         matrix = enc.level_matrix(n_levels, self.coding)
         penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
         penalty[0] *= self.penalize_intercept
         y = labels
         if merge:
-            kept = w > 0
             x, z, y, w = merge_duplicates(x[kept], z[kept], y[kept], w[kept])
         return Problem(
             x=x,
@@ -402,6 +434,31 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             coef_bound=np.inf if self.coef_bound is None else float(self.coef_bound),
             fit_intercept=bool(self.fit_intercept),
         )
+
+
+def _plain_labels(y: Any) -> np.ndarray:
+    """y as a numpy array of its own dtype; shape (N,)."""
+    # scikit-learn makes floats of pandas' nullable integers and booleans.
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if plain is not None and plain.kind in "biu" and not y.isna().any():
+        y = y.to_numpy(dtype=plain)
+    y = column_or_1d(y, warn=True)
+    if y.dtype == object:
+        if pd.isna(y).any():
+            raise ValueError("Input y contains NaN or None; drop those rows.")
+        if len({str if isinstance(label, str) else float for label in y}) > 1:
+            raise ValueError("y mixes text with other labels; convert all of them to text.")
+    return y
+
+
+LEAST_SIZE, LARGEST_SIZE = 1e-15, 1e15
+"""Of the numbers in a column, beyond which the rounding of sums over columns is all that is left of others."""
+
+
+def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
+    for size, name in zip(np.abs(x).max(axis=0, initial=0.0), names, strict=True):
+        if size > LARGEST_SIZE or 0 < size < LEAST_SIZE:
+            raise ValueError(f"the numbers in column {name!r} are of the size {size:.0e}; rescale them.")
 
 
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
@@ -441,6 +498,8 @@ def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: 
         solver = "tailored" if problem.metric.p == 1 else "column-constraint"
     if solver == "tailored":
         return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
+    from wdrlr.column_constraint import solve_column_constraint, solve_monolithic  # brings cvxpy
+
     name = choose_conic_solver(conic_solver)
     if solver == "monolithic":
         return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
@@ -466,7 +525,8 @@ def warn_if_uncertified(solution: Solution, tol: float) -> None:
     if not solution.gap <= tol:
         warnings.warn(
             f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
-            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds.",
+            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "
+            "Raise max_iter, and rescale columns of very large numbers.",
             ConvergenceWarning,
             stacklevel=3,
         )

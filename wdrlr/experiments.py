@@ -12,7 +12,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +25,12 @@ from tqdm.auto import tqdm
 
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.conic import choose_conic_solver
+from wdrlr.cross_validation import choose_point
 from wdrlr.datasets import load_dataset
-from wdrlr.estimator import solve
 from wdrlr.methods import METHODS, Method
+from wdrlr.path import solve_grid
 from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.results import Row, load_rows, save_rows, to_frame, versions
-from wdrlr.tailored import Coordinates
 
 BACKENDS = ("loky", "sequential")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
@@ -365,11 +364,8 @@ def fit_fold(
     model = method.estimator(0.0, 1.0, protocol, tol, solver)
     unit = model._encode(X, y, None)  # its penalty says which coefficients gamma counts
     held_out = model._problem(X_held_out, y_held_out.astype(float), None)
-    options = {"coordinates": Coordinates(unit)} if solver == "tailored" else {}
     fits = []
-    for radius, gamma in grid:
-        problem = replace(unit, radius=radius, penalty=gamma * unit.penalty)
-        solution = solve(problem, model.solver, options, model.conic_solver, tol, model.max_iter)
+    for solution in solve_grid(model, unit, grid):
         if np.any(solution.b):
             predicted = np.where(held_out.decision(solution.b) > 0, 1, -1)
         else:
@@ -377,18 +373,6 @@ def fit_fold(
         error = float(held_out.w[predicted != held_out.y].sum())
         fits.append(FoldFit(error, solution.gap, not np.any(solution.b[1:])))
     return fits
-
-
-def choose_point(grid: Sequence[tuple[float, float]], errors: np.ndarray, ties: str) -> tuple[float, float]:
-    """The pair (radius, gamma) with the smallest error, shape (len(grid),).
-
-    Of several, with `ties` = "largest" the one with the largest penalty gamma, and among those the largest
-    radius; with "smallest" the opposite.
-    """
-    # Equal sums of fractions can differ in the last bit; different ones differ by far more than this.
-    tied = [point for point, error in zip(grid, errors, strict=True) if error <= np.min(errors) + 1e-12]
-    pick = max if ties == "largest" else min
-    return pick(tied, key=lambda point: (point[1], point[0]))
 
 
 def _error(fitted: WassersteinLogisticRegression, y_fitted: np.ndarray, X: pd.DataFrame, y: np.ndarray) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
@@ -76,6 +75,8 @@ def _minimise(problem: Problem, cuts: Cuts, slope: dict, box: float) -> tuple[np
     t = np.where(cuts.flipped, slope.get(True, slope[False])[cuts.sample], slope[False][cuts.sample])
     rows, costs = t[:, None] * cuts.rows(problem), cuts.costs(problem)
     if n > 1 and problem.metric.norm == "l2":
+        import cvxpy as cp  # not at the top: only this branch needs it
+
         d, s = cp.Variable(p), cp.Variable(N)
         limits = [rows @ d - s[cuts.sample] <= costs, cp.abs(d) <= box]
         limits.append(problem.metric.scale * cp.pnorm(d[1 : 1 + n], DUAL_NORMS["l2"]) <= 1)

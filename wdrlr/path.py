@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from wdrlr.estimator import WassersteinLogisticRegression, solve, warn_if_separable, warn_if_uncertified
 from wdrlr.metric import ground_metric
+from wdrlr.problem import Problem
+from wdrlr.solution import Solution
 from wdrlr.tailored import Coordinates
 
 
@@ -71,32 +72,50 @@ def fit_path(
         raise ValueError("radii, l1_penalties and label_costs need at least one value each.")
     for label_cost, penalty, radius in grid:
         model.set_params(label_cost=label_cost, l1_penalty=penalty, radius=radius)._validate_params()
-    problem = model._encode(X, y, sample_weight)
+    unit = model.set_params(l1_penalty=1.0)._encode(X, y, sample_weight)
+    metrics = [
+        ground_metric(
+            cost, unit.n_numeric, unit.n_categorical, p=model.p, norm=model.norm, metric_scale=model.metric_scale
+        )
+        for cost in label_costs
+    ]
+    points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
+    solutions = [found for metric in metrics for found in solve_grid(model, replace(unit, metric=metric), points)]
+    warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
+    warn_if_separable(replace(unit, radius=min(radii), penalty=min(l1_penalties) * unit.penalty))
+    columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
+    rows = [
+        [*point, found.upper, found.lower, found.gap, found.lam, *found.b]
+        for point, found in zip(grid, solutions, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "intercept", *model.get_feature_names_out()])
+
+
+def solve_grid(
+    model: WassersteinLogisticRegression, unit: Problem, grid: Sequence[tuple[float, float]]
+) -> list[Solution]:
+    """Solve a problem at every (radius, l1 penalty) of a grid, each as the model's ``fit`` would.
+
+    Parameters
+    ----------
+    model
+        Says which solver to use, and how.
+    unit
+        The problem with l1_penalty = 1: its penalty says which coefficients are penalised, its radius plays no role.
+    grid
+        The problems differ in these only, and share the coordinates of the tailored solver.
+    """
     options = dict(model.solver_options or {})
     if model.solver == "tailored" or (model.solver == "auto" and model.p == 1):
-        options["coordinates"] = Coordinates(problem)
-    metrics = {
-        label_cost: ground_metric(
-            label_cost,
-            problem.n_numeric,
-            problem.n_categorical,
-            p=model.p,
-            norm=model.norm,
-            metric_scale=model.metric_scale,
+        options["coordinates"] = Coordinates(unit)
+    return [
+        solve(
+            replace(unit, radius=float(radius), penalty=penalty * unit.penalty),
+            model.solver,
+            options,
+            model.conic_solver,
+            model.tol,
+            model.max_iter,
         )
-        for label_cost in label_costs
-    }
-    unit_penalty = np.ones(problem.n_coefficients)
-    unit_penalty[0] = model.penalize_intercept
-    names = model.get_feature_names_out()
-    rows, solutions = [], []
-    for label_cost, penalty, radius in grid:
-        posed = replace(problem, metric=metrics[label_cost], penalty=penalty * unit_penalty, radius=float(radius))
-        found = solve(posed, model.solver, options, model.conic_solver, model.tol, model.max_iter)
-        values = [label_cost, penalty, radius, found.upper, found.lower, found.gap, found.lam, *found.b]
-        rows.append(values)
-        solutions.append(found)
-    warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
-    warn_if_separable(replace(problem, radius=min(radii), penalty=min(l1_penalties) * unit_penalty))
-    columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
-    return pd.DataFrame(rows, columns=[*columns, "intercept", *names])
+        for radius, penalty in grid
+    ]

@@ -73,7 +73,7 @@ class Problem:
     fit_intercept: bool = True
     offsets: np.ndarray = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", level_offsets(self.n_levels))
 
     @property

@@ -44,6 +44,7 @@ PRUNE_EVERY = 4
 PROXIMAL = 1e-3  # times pairs * tau: weak ridge, for directions that the data do not determine
 LEAST_PROXIMAL = 1e-6  # the ridge fades to this while tau is at its least value
 MIN_LEVELS_FOR_TOPS = 4
+FAR_FROM_0 = 10.0  # times their range, that the middle of a column's numbers is away from 0
 NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
 
 
@@ -95,12 +96,20 @@ class Coordinates:
         top = np.full((2, m), -1, np.int32)
         matrix, p = problem.level_matrix, problem.n_coefficients
         self.to_theta = np.zeros((p, p))  # theta[:p] = to_theta b
-        # Numbers are scaled to [-1, 1]: theta[1 + r] = x_scale[r] b[1 + r].
-        largest = np.abs(problem.x).max(axis=0, initial=0.0)
+        # Numbers are scaled to [-1, 1]: theta[1 + r] = x_scale[r] b[1 + r]. Those far from 0 (a year, a time stamp) are
+        # first centred, or they would be one direction with the intercept.
+        high, low = problem.x.max(axis=0, initial=-np.inf), problem.x.min(axis=0, initial=np.inf)
+        far = problem.fit_intercept & (np.abs(high + low) > FAR_FROM_0 * (high - low))
+        center = np.where(far, (high + low) / 2, 0.0)
+        largest = np.maximum(high - center, center - low)
         self.x_scale = np.where(largest > 0, largest, 1.0)
         self.to_theta[: 1 + n, : 1 + n] = np.diag([1.0, *self.x_scale])
+        self.to_theta[0, 1 : 1 + n] = center
         rows_b: list[tuple[list, list, float]] = [([1 + r], [1.0 / self.x_scale[r]], 0.0) for r in range(n)]
-        intercept: tuple[list, list] = ([0], [1.0])
+        intercept: tuple[list, list] = (
+            [0, *(1 + np.flatnonzero(far))],
+            [1.0, *(-center[far] / self.x_scale[far])],
+        )
         at = 1 + n
         for j in range(m):
             levels = np.arange(offsets[j], offsets[j + 1])
@@ -125,7 +134,7 @@ class Coordinates:
         self.E = at + 1
         self.b_rows = [(*intercept, 0.0), *rows_b]
         self.b_of_theta = LinearRows(self.b_rows)
-        x = np.ascontiguousarray(problem.x / self.x_scale)
+        x = np.ascontiguousarray((problem.x - center) / self.x_scale)
         self.data = kernels.Data(x, z, problem.y.astype(float), problem.w.astype(float), offsets, column, top)
 
 
