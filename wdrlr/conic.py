@@ -11,7 +11,7 @@ import cvxpy as cp
 logger = logging.getLogger("wdrlr")
 
 SETTINGS = {
-    "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9, "max_iter": 500},
+    "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9, "max_iter": 500, "max_threads": 1},
     "MOSEK": {
         "mosek_params": {
             "MSK_DPAR_INTPNT_CO_TOL_REL_GAP": 1e-9,

@@ -30,6 +30,20 @@ class SeparableDataWarning(ConvergenceWarning):
     """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
 
 
+def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
+    if solver == "auto":
+        solver = "tailored" if problem.metric.p == 1 else "column-constraint"
+    if solver == "tailored":
+        return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
+    name = choose_conic_solver(conic_solver)
+    if solver == "monolithic":
+        return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
+    return solve_column_constraint(
+        problem, tol=tol, max_rounds=max_iter, conic_solver=name, **{"all_violated": True, **options}
+    )
+
+
 class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression that is robust to all distributions within a Wasserstein radius of the data.
 
@@ -128,6 +142,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     ['size', 'colour_red']
     """
 
+    _solve = staticmethod(solve)
+
     _parameter_constraints: ClassVar[dict] = {
         "radius": [Interval(Real, 0, None, closed="left")],
         "label_cost": [
@@ -220,7 +236,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             If the conic solver returns no point at all.
         """
         problem = self._encode(X, y, sample_weight)
-        solution = solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
+        options = self.solver_options or {}
+        solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
         self.solution_ = solution
         self.coef_ = solution.b[None, 1:]
         self.intercept_ = solution.b[:1]
@@ -382,20 +399,6 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     model = WassersteinLogisticRegression(**parameters)
     model._validate_params()
     return largest_useful_radius(model._encode(X, y, sample_weight))
-
-
-def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
-    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
-    if solver == "auto":
-        solver = "tailored" if problem.metric.p == 1 else "column-constraint"
-    if solver == "tailored":
-        return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
-    name = choose_conic_solver(conic_solver)
-    if solver == "monolithic":
-        return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
-    return solve_column_constraint(
-        problem, tol=tol, max_rounds=max_iter, conic_solver=name, **{"all_violated": True, **options}
-    )
 
 
 def warn_if_separable(problem: Problem) -> None:
