@@ -379,10 +379,15 @@ def test_what_is_missing_is_said_by_data_set_and_method():
 # Runs
 
 
-@pytest.mark.parametrize("backend", ["dask", "multiprocessing", ""])
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", ""])
 def test_unknown_backends_are_refused_with_the_valid_ones(tmp_path, backend):
     with pytest.raises(ValueError, match=f"unknown backend '{backend}'; choose from loky, seq"):
         run_cells([], tmp_path, backend=backend)
+
+
+def test_a_scheduler_is_for_dask(tmp_path):
+    with pytest.raises(ValueError, match="scheduler 'tcp://a:1' is for backend 'dask', not 'loky'"):
+        run_cells([], tmp_path, scheduler="tcp://a:1")
 
 
 def test_no_workers_are_refused(tmp_path):

@@ -37,7 +37,7 @@ def test_the_conda_environment_has_all_that_the_user_chose():
 def test_bounds_stand_in_one_place():
     """Every dependency is bounded below and above, and versions agree where they stand twice."""
     extras = PYPROJECT["optional-dependencies"]
-    for requirement in PYPROJECT["dependencies"] + extras["notebooks"] + extras["mosek"]:
+    for requirement in PYPROJECT["dependencies"] + extras["notebooks"] + extras["mosek"] + extras["dask"]:
         assert re.fullmatch(r"[a-z0-9-]+>=[\d.]+,<[\d.]+", requirement), requirement
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == PYPROJECT["version"]
@@ -59,7 +59,7 @@ def test_make_knows_its_targets(target):
 
 
 def test_importing_the_package_is_quiet_and_leaves_notebook_tools_alone():
-    code = "import sys, wdrlr; print([m for m in ('seaborn', 'papermill') if m in sys.modules])"
+    code = "import sys, wdrlr; print([m for m in ('seaborn', 'papermill', 'dask') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.strip() == "[]"

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 
 import pytest
 
@@ -23,6 +24,7 @@ def key(row):
 
 
 FILE = "toy_code_LR_seed0.csv"
+version = f"{metadata.version('wdrlr')}+{results.source_stamp()}"
 
 
 def test_rows_come_back_as_they_were(tmp_path):
@@ -52,10 +54,49 @@ def test_rows_of_another_run_are_not_mixed_in(tmp_path, name, value):
     assert row["test_error"] == make_row()["test_error"]
 
 
-def test_rows_of_other_versions_are_announced(tmp_path):
-    save_rows(tmp_path, [make_row(versions="wdrlr=0.0.1"), make_row(split=1)])
-    with pytest.warns(UserWarning, match=r"1 of the 2 stored rows .* wdrlr=0.0.1"):
-        load_rows(tmp_path, [key(make_row(split=s)) for s in range(2)])
+def test_rows_of_other_versions_are_announced_in_one_sentence(tmp_path):
+    old, older = (versions().replace(f"wdrlr={version}", f"wdrlr={v}") for v in ("0.0.2", "0.0.1+ab"))
+    older = older.replace(" numba=" + metadata.version("numba"), "")
+    save_rows(tmp_path, [make_row(versions=old), make_row(versions=older, seed=1), make_row(split=1)])
+    wanted = [key(make_row()), key(make_row(seed=1)), key(make_row(split=1))]
+    with pytest.warns(UserWarning) as caught:
+        load_rows(tmp_path, wanted)
+    (warning,) = caught
+    assert str(warning.message) == (
+        f"2 of the 3 rows from {tmp_path.name} were made by other versions (numba not recorded, now "
+        f"{metadata.version('numba')}; wdrlr 0.0.1+ab, 0.0.2, now {version}). An empty results_dir computes them anew."
+    )
+
+
+def test_rows_of_these_versions_are_not_announced(tmp_path, recwarn):
+    save_rows(tmp_path, [make_row()])
+    load_rows(tmp_path, [key(make_row())])
+    assert not len(recwarn)
+
+
+def test_the_stamp_tells_sources_apart_but_not_comments(tmp_path, monkeypatch):
+    module, text = tmp_path / "solver.py", '"""Doc."""\nx = 1\n"""Of x."""\n\n\ndef f():\n    """Doc."""\n'
+    (tmp_path / "tables.py").write_text("a = 1\n")
+    monkeypatch.setattr(results, "files", lambda package: tmp_path)
+
+    def stamp(text):
+        module.write_text(text)
+        return results.source_stamp()
+
+    first = stamp(text)
+    assert len(first) == 8
+    assert stamp(text.replace("x = 1", "x=1  # one").replace("Doc.", "Other.")) == first
+    (tmp_path / "tables.py").write_text("a = 2\n")  # presents rows only
+    assert stamp(text) == first
+    assert stamp(text.replace("1", "2")) != first
+    assert stamp(text + "    return 1\n") != first
+
+
+def test_the_stamp_covers_solvers_and_recipes():
+    names = {entry.name for entry in results.files("wdrlr").iterdir()}
+    assert names >= results._NO_NUMBERS
+    assert {"tailored.py", "kernels.py", "experiments.py", "protocols.py"} <= names - results._NO_NUMBERS
+    assert (results.files("wdrlr.data_prep") / "car.py").is_file()
 
 
 def test_a_row_with_the_same_key_is_replaced(tmp_path):

@@ -205,7 +205,7 @@ def test_runtimes_as_latex_and_html(runtimes, tmp_path):
     assert r"\quad paper &  &  &  & 0.08 & 32.05 & 0.02 + 0.03 \\" in text
     html = to_html(runtimes, "table4")
     assert "<td>ours / our LR</td><td>1</td><td>10</td><td>1.1</td>" in html
-    assert [path.name for path in save_table(runtimes, "table4", tmp_path, "t")] == ["t.csv", "t.tex"]
+    assert [path.name for path in save_table(runtimes, "table4", tmp_path, "t")] == ["t.csv", "t.tex", "t.html"]
 
 
 @pytest.mark.parametrize("column, value", [("protocol", "paper"), ("seed", 1), ("tol", 1e-3)])
@@ -245,7 +245,7 @@ def test_html_has_ours_the_paper_s_and_the_difference(summary):
 
 def test_saved_tables_are_whole_and_read_back(summary, tmp_path):
     paths = save_table(summary, "table1", tmp_path, "table1_all_code")
-    assert [path.name for path in paths] == ["table1_all_code.csv", "table1_all_code.tex"]
+    assert [path.name for path in paths] == [f"table1_all_code.{kind}" for kind in ("csv", "tex", "html")]
     back = pd.read_csv(paths[0])
     pd.testing.assert_frame_equal(back, summary.reset_index(drop=True), check_dtype=False, rtol=1e-12)
     assert paths[1].read_text() == to_latex(summary, "table1")

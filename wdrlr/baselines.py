@@ -66,6 +66,8 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
     True
     """
 
+    flip_cost = 1.0  # what a dummy's flip costs; 2 is |z - z'| between -1 and +1
+
     # What the base class reads and what is fixed here.
     p, norm, l1_penalty, penalize_intercept, fit_intercept = 1.0, "l1", 0.0, False, True
     handle_unknown, solver_options = "error", None
@@ -110,11 +112,11 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
         return pd.DataFrame(x / self._stretch(), columns=self.get_feature_names_out())
 
     def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
-        # A dummy's flip costs 1 and moves it by c. The metric with c times its costs, over c times its scale, is the
-        # same, and in it every dummy counts as it moves, so that all slopes of dummies keep their meaning.
+        # A dummy moves by c for the cost of 1. The metric with c times its costs, over c times its scale, is the same,
+        # and in it every dummy counts as it moves, so that all slopes of dummies keep their meaning.
         mixed = super()._problem(table, labels, sample_weight, merge)
         everything = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1:]
-        c = 2.0 if self.coding == "pm1" else 1.0
+        c = self._move()
         return replace(
             mixed,
             x=everything * self._stretch(),
@@ -124,10 +126,14 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
             metric=GroundMetric(c * mixed.metric.label_cost, scale=c * mixed.metric.scale),
         )
 
+    def _move(self) -> float:
+        """c, how far a dummy moves for the cost of 1."""
+        return (2.0 if self.coding == "pm1" else 1.0) / self.flip_cost
+
     def _stretch(self) -> np.ndarray:
         """c for a number, 1 for a dummy: by what the columns are multiplied, and the slopes divided; shape (n + k,)."""
         n, k = len(self.encoding_.numeric), sum(self.encoding_.n_levels) - len(self.encoding_.n_levels)
-        return np.repeat([2.0 if self.coding == "pm1" else 1.0, 1.0], [n, k])
+        return np.repeat([self._move(), 1.0], [n, k])
 
 
 class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
@@ -204,7 +210,9 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
         eta = quantile_of_largest(second_moments, self.alpha, np.random.default_rng(self.random_state))
         self.penalty_ = float(eta / np.sqrt(n_rows))
         self.identification_seconds_ = perf_counter() - start
-        return replace(problem, penalty=np.full(problem.n_coefficients, self.penalty_))
+        penalty = np.full(problem.n_coefficients, self.penalty_)
+        penalty[0] *= self.penalize_intercept
+        return replace(problem, penalty=penalty)
 
 
 def quantile_of_largest(covariance: np.ndarray, alpha: float, rng: np.random.Generator) -> float:

@@ -65,6 +65,7 @@ def solve_column_constraint(
     easing: Easing | None = None,
     form: str = "dual",
     conic_solver: str = "CLARABEL",
+    keep_residue: bool = False,
 ) -> Solution:
     """Algorithm 1, started from the cuts (i, z_i) of the data.
 
@@ -91,6 +92,8 @@ def solve_column_constraint(
         its tolerances more often on the dual.
     conic_solver : str
         A name from ``conic.SETTINGS``, as ``conic.choose_conic_solver`` returns it.
+    keep_residue : bool
+        Return what the conic solver finds even where all slopes are 0 at the optimum; see ``solution.certify``.
 
     Raises
     ------
@@ -142,7 +145,7 @@ def solve_column_constraint(
         cuts = join(cuts, new[fresh])
         known.update(new[fresh].keys())
 
-    solution = _certified(problem, *last, tol, form, conic_solver)
+    solution = _certified(problem, *last, tol, form, conic_solver, keep_residue)
     return replace(
         solution,
         n_rounds=len(bounds),
@@ -173,16 +176,23 @@ def solve_monolithic(
 
 
 def _certified(
-    problem: Problem, cuts: Cuts, program: ProgramSolution, tol: float, form: str, conic_solver: str
+    problem: Problem,
+    cuts: Cuts,
+    program: ProgramSolution,
+    tol: float,
+    form: str,
+    conic_solver: str,
+    keep_residue: bool = False,
 ) -> Solution:
     """The solution of a program with its certificate; the other form is tried where the gap is above ``tol``."""
-    solution = certify(problem, program.b, cuts, program.mass, tol)
+    solution = certify(problem, program.b, cuts, program.mass, tol, keep_residue)
     seconds = 0.0
     if solution.gap > tol:
         start = perf_counter()
         try:
             other = solve_program(problem, cuts, _other(form), conic_solver)
-            solution = min(solution, certify(problem, other.b, cuts, other.mass, tol), key=lambda found: found.gap)
+            other = certify(problem, other.b, cuts, other.mass, tol, keep_residue)
+            solution = min(solution, other, key=lambda found: found.gap)
         except ConicSolverError as error:
             logger.info("%s form: %s", _other(form), error)
         seconds = perf_counter() - start

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("wdrlr")
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9, "max_iter": 500},
+    "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9, "max_iter": 500, "max_threads": 1},
     "MOSEK": {
         "mosek_params": {
             "MSK_DPAR_INTPNT_CO_TOL_REL_GAP": 1e-9,

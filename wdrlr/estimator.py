@@ -31,6 +31,22 @@ class SeparableDataWarning(ConvergenceWarning):
     """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
 
 
+def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
+    if solver == "auto":
+        solver = "tailored" if problem.metric.p == 1 else "column-constraint"
+    if solver == "tailored":
+        return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
+    from wdrlr.column_constraint import solve_column_constraint, solve_monolithic  # brings cvxpy
+
+    name = choose_conic_solver(conic_solver)
+    if solver == "monolithic":
+        return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
+    return solve_column_constraint(
+        problem, tol=tol, max_rounds=max_iter, conic_solver=name, **{"all_violated": True, **options}
+    )
+
+
 class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression that is robust to all distributions within a Wasserstein radius of the data.
 
@@ -130,6 +146,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     ['size', 'colour_red']
     """
 
+    _solve = staticmethod(solve)
+
     _parameter_constraints: ClassVar[dict] = {
         "radius": [Interval(Real, 0, None, closed="left")],
         "label_cost": [
@@ -224,7 +242,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             If the conic solver returns no point at all.
         """
         problem = self._encode(X, y, sample_weight)
-        solution = solve(problem, self.solver, self.solver_options or {}, self.conic_solver, self.tol, self.max_iter)
+        options = self.solver_options or {}
+        solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
         self._take(solution)
         if self.verbose:
             print(f"wdrlr: {solution.report()}")
@@ -490,22 +509,6 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     model = WassersteinLogisticRegression(**parameters)
     model._validate_params()
     return largest_useful_radius(model._encode(X, y, sample_weight))
-
-
-def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
-    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
-    if solver == "auto":
-        solver = "tailored" if problem.metric.p == 1 else "column-constraint"
-    if solver == "tailored":
-        return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
-    from wdrlr.column_constraint import solve_column_constraint, solve_monolithic  # brings cvxpy
-
-    name = choose_conic_solver(conic_solver)
-    if solver == "monolithic":
-        return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
-    return solve_column_constraint(
-        problem, tol=tol, max_rounds=max_iter, conic_solver=name, **{"all_violated": True, **options}
-    )
 
 
 def warn_if_separable(problem: Problem) -> None:

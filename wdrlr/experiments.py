@@ -5,6 +5,7 @@ cells can be computed in any order, by any number of workers, or one alone, alwa
 seconds excepted).
 """
 
+import threading
 import time
 import traceback
 import warnings
@@ -30,10 +31,13 @@ from wdrlr.datasets import load_dataset
 from wdrlr.methods import METHODS, Method
 from wdrlr.path import solve_grid
 from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
-from wdrlr.results import Row, load_rows, save_rows, to_frame, versions
+from wdrlr.results import Row, announce_other_versions, load_rows, save_rows, to_frame, versions
 
-BACKENDS = ("loky", "sequential")
+BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
+
+# A dask worker can have several threads, but what a cell does with warnings and BLAS threads is of the whole process.
+_ONE_CELL_AT_A_TIME = threading.Lock()
 
 
 class Cell(NamedTuple):
@@ -51,6 +55,10 @@ class Cell(NamedTuple):
     def key(self) -> tuple:
         """What the results store knows the cell by, in the order of `wdrlr.results.KEY`."""
         return (self.dataset, self.protocol.name, self.method.name, self.seed, self.tol, self.solver, self.split)
+
+
+Outcome = tuple[Cell, Row | None, str]
+"""A cell with its row, or with None and the traceback of its failure."""
 
 
 def plan_cells(
@@ -100,11 +108,13 @@ def plan_cells(
     ]
 
 
-def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, backend: str = "loky") -> pd.DataFrame:
+def run_cells(
+    cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, backend: str = "loky", scheduler: str = ""
+) -> pd.DataFrame:
     """Compute the cells that `results_dir` does not hold yet, and return the rows of all of them.
 
-    Each finished cell is saved at once. A cell that fails does not stop the others: a warning at the end
-    names it and its row is missing from what is returned; calling again tries it again.
+    Each finished cell is saved at once, by this process. A cell that fails does not stop the others: a warning at the
+    end names it and its row is missing from what is returned; calling again tries it again.
 
     Parameters
     ----------
@@ -113,39 +123,51 @@ def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, back
     results_dir
         An existing folder.
     n_jobs
-        Workers; -1 for one per core. Each uses one thread.
+        Cells at a time, one thread each; -1 for one per core, or with dask for all that its workers take.
     backend
-        joblib's: "loky" (processes) or "sequential".
+        "loky" (processes of this machine) or "sequential", by joblib; or "dask": the workers of a running scheduler,
+        on any number of machines. They need this package, and the raw data that are not shipped.
+    scheduler
+        For "dask": its address, such as "tcp://host:8786"; "" takes the one that dask is configured with, for
+        example by the environment variable DASK_SCHEDULER_ADDRESS.
 
     Raises
     ------
     ValueError
-        If `n_jobs` or `backend` is invalid, or a data set is unknown or unreadable.
+        If `n_jobs`, `backend` or `scheduler` is invalid, or a data set is unknown or unreadable.
+    ImportError
+        If dask is wanted and not installed.
+    ConnectionError
+        If no scheduler answers or it has no workers, before any work; or if it goes away. Finished cells are saved.
+    RuntimeError
+        If a worker has other versions of the packages.
     """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend!r}; choose from {', '.join(BACKENDS)}")
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use 1 for one worker or -1 for one per core")
+    if scheduler and backend != "dask":
+        raise ValueError(f"scheduler {scheduler!r} is for backend 'dask', not {backend!r}")
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         load_dataset(dataset)  # raises before any work if it cannot be read
 
     keys = [cell.key for cell in cells]
     rows = load_rows(results_dir, keys)
     missing = [cell for cell in cells if cell.key not in rows]
-    failures = []
+    computed, failures = [], []
     with (
-        parallel_config(backend=backend, n_jobs=n_jobs),
+        _outcomes(missing, n_jobs, backend, scheduler) as outcomes,
         tqdm(total=len(cells), initial=len(rows), unit="cell") as progress,
     ):
-        # Batches of one: a cell is saved when it is done, not when its batch is.
-        outcomes = Parallel(return_as="generator_unordered", batch_size=1)(delayed(_attempt)(cell) for cell in missing)
         for cell, row, error in outcomes:
             if row is None:
                 failures.append((cell, error))
             else:
                 save_rows(results_dir, [row])
                 rows[cell.key] = row
+                computed.append(row)
                 progress.update()
+    announce_other_versions(computed, results_dir)  # of a dask worker that came later
     if failures:
         names = "; ".join(f"{c.dataset}, {c.method.name}, split {c.split}" for c, _ in failures)
         warnings.warn(
@@ -156,20 +178,40 @@ def run_cells(cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, back
     return to_frame(rows[key] for key in keys if key in rows)
 
 
+@contextmanager
+def _outcomes(cells: Sequence[Cell], n_jobs: int, backend: str, scheduler: str) -> Iterator[Iterator[Outcome]]:
+    """The outcomes of the cells, in the order in which they are finished."""
+    if backend == "dask" and cells:
+        from wdrlr.dask_workers import connected, outcomes_by_dask  # an extra
+
+        with connected(scheduler) as client:
+            yield outcomes_by_dask(client, _attempt, cells, n_jobs)
+    else:
+        # Batches of one: a cell is saved when it is done, not when its batch is.
+        with parallel_config(backend=backend if cells else "sequential", n_jobs=n_jobs):
+            yield Parallel(return_as="generator_unordered", batch_size=1)(delayed(_attempt)(cell) for cell in cells)
+
+
 def wanted_rows(
-    cells: Sequence[Cell], results_dir: Path, *, compute_missing: bool, n_jobs: int = 1, backend: str = "loky"
+    cells: Sequence[Cell],
+    results_dir: Path,
+    *,
+    compute_missing: bool,
+    n_jobs: int = 1,
+    backend: str = "loky",
+    scheduler: str = "",
 ) -> pd.DataFrame:
     """The rows of the cells: computed where `results_dir` does not hold them, or only those that it holds.
 
     Raises
     ------
-    ValueError
+    ValueError, ImportError, ConnectionError
         As `run_cells`, if anything is to be computed.
     RuntimeError
         If there is no row at all.
     """
     if compute_missing:
-        rows = run_cells(cells, results_dir, n_jobs=n_jobs, backend=backend)
+        rows = run_cells(cells, results_dir, n_jobs=n_jobs, backend=backend, scheduler=scheduler)
     else:
         rows = to_frame(load_rows(results_dir, [cell.key for cell in cells]).values())
     if rows.empty:
@@ -199,9 +241,10 @@ def describe_missing(cells: Sequence[Cell], rows: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _attempt(cell: Cell) -> tuple[Cell, Row | None, str]:
+def _attempt(cell: Cell) -> Outcome:
     try:
-        return cell, run_cell(*cell), ""
+        with _ONE_CELL_AT_A_TIME:
+            return cell, run_cell(*cell), ""
     except Exception:
         return cell, None, traceback.format_exc()
 

@@ -1,6 +1,6 @@
 """The columns of the paper's Tables 1 to 4 as objects: what is fitted, and over which grid it is chosen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
@@ -32,6 +32,8 @@ class Method:
         "both" or "nothing"; what is not chosen is 0.
     robust
         Whether the protocol's bound on the coefficients applies (to the DRO problems and MT, not to plain LR).
+    settings
+        Attributes of the estimators that differ from what protocol and method say; see `wdrlr.differences`.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Method:
     label_cost: float | Literal["n_categorical"] = 1.0
     chooses: Literal["nothing", "radius", "gamma", "both"] = "nothing"
     robust: bool = True
+    settings: dict[str, object] = field(default_factory=dict, hash=False)
 
     def grid(self, protocol: Protocol) -> list[tuple[float, float]]:
         """All pairs (radius, gamma). One pair needs no cross-validation."""
@@ -60,26 +63,29 @@ class Method:
 
     def coding(self, protocol: Protocol) -> str:
         """The coding of the estimators: the protocol's, but PI has its own."""
-        return "pm1" if self.model is ProfileInferenceLogisticRegression else protocol.coding
+        is_PI = self.model is ProfileInferenceLogisticRegression
+        return self.settings.get("coding", ProfileInferenceLogisticRegression.coding if is_PI else protocol.coding)
 
     def estimator(
         self, radius: float, gamma: float, protocol: Protocol, tol: float, solver: str, random_state: int = 0
     ) -> WassersteinLogisticRegression:
         """The unfitted estimator at one point of the grid; `random_state` is for the one that simulates, PI."""
         if self.model is ProfileInferenceLogisticRegression:
-            return ProfileInferenceLogisticRegression(random_state=random_state, solver=solver, tol=tol)
-        shared = {
-            "radius": radius,
-            "label_cost": self.label_cost,
-            "metric_scale": protocol.metric_scale,
-            "coding": protocol.coding,
-            "coef_bound": protocol.coef_bound if self.robust else None,
-            "solver": solver,
-            "tol": tol,
-        }
-        if self.model is ContinuousLogisticRegression:
-            return ContinuousLogisticRegression(**shared)
-        return WassersteinLogisticRegression(l1_penalty=gamma, penalize_intercept=protocol.penalize_intercept, **shared)
+            parameters = {"random_state": random_state}
+        else:
+            parameters = {
+                "radius": radius,
+                "label_cost": self.label_cost,
+                "metric_scale": protocol.metric_scale,
+                "coding": protocol.coding,
+                "coef_bound": protocol.coef_bound if self.robust else None,
+            }
+            if self.model is not ContinuousLogisticRegression:
+                parameters |= {"l1_penalty": gamma, "penalize_intercept": protocol.penalize_intercept}
+        estimator = self.model(solver=solver, tol=tol, **parameters)
+        for name, value in self.settings.items():
+            setattr(estimator, name, value)
+        return estimator
 
 
 _KAPPA = {"kappa_1": (r"$\kappa = 1$", 1.0), "kappa_m": (r"$\kappa = m$", "n_categorical")}

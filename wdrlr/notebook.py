@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import warnings
 from collections.abc import Iterator, Mapping
 from types import GenericAlias
 
@@ -13,6 +14,8 @@ def check_parameters(namespace: Mapping[str, object], **declared: type | Generic
     ``parameters``, and only logs a line for a name which that cell does not have. This call belongs into the
     next cell: it looks at what IPython's history says was assigned from the parameters cell up to here, so
     names that the rest of the notebook makes do not matter, however often cells are run again.
+
+    From here on warnings are shown as one line, without the file of the kernel that holds the cell's code.
 
     Parameters
     ----------
@@ -29,6 +32,7 @@ def check_parameters(namespace: Mapping[str, object], **declared: type | Generic
     TypeError
         If a value is of the wrong kind.
     """
+    warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
     for name in _assigned_before_check(namespace.get("In", []), set(declared)):
         if name not in declared:
             close = difflib.get_close_matches(name, declared, n=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from wdrlr.estimator import WassersteinLogisticRegression, solve, warn_if_separable, warn_if_uncertified
+from wdrlr.estimator import WassersteinLogisticRegression, warn_if_separable, warn_if_uncertified
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
 from wdrlr.solution import Solution
@@ -109,7 +109,7 @@ def solve_grid(
     if model.solver == "tailored" or (model.solver == "auto" and model.p == 1):
         options["coordinates"] = Coordinates(unit)
     return [
-        solve(
+        model._solve(
             replace(unit, radius=float(radius), penalty=penalty * unit.penalty),
             model.solver,
             options,

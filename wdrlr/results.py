@@ -4,7 +4,9 @@ Files are only ever replaced whole, so a run killed at any moment leaves every f
 done. A lock around read, merge and replace lets several runs share a folder.
 """
 
+import ast
 import csv
+import hashlib
 import io
 import math
 import sqlite3
@@ -14,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from platform import python_version
 
@@ -50,7 +53,7 @@ COLUMNS = {
     "solver_seconds": float,  # the solver's share of it
     "identification_seconds": float,  # wall clock of the simulation behind PI's penalty; nan for other methods
     "cv_seconds": float,  # wall clock of the cross-validation
-    "versions": str,
+    "versions": str,  # of Python and the packages, and what sources of this one; see `versions`
 }
 """Columns of a result row, with their types. Errors are shares in [0, 1]."""
 
@@ -59,6 +62,9 @@ KEY = ("dataset", "protocol", "method", "seed", "tol", "solver", "split")
 
 _FILE_KEY = ("dataset", "protocol", "method", "seed")
 _LOCK_SECONDS = 60
+_NO_NUMBERS = frozenset(
+    f"{name}.py" for name in "differences notebook paper paths plots results significance tables".split()
+)
 _BOOLEANS = {"True": True, "False": False}
 
 Row = dict[str, object]
@@ -66,9 +72,42 @@ Row = dict[str, object]
 
 @cache
 def versions() -> str:
-    """The versions that a number can depend on, as "name=version" separated by blanks."""
-    packages = ("wdrlr", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel")
-    return " ".join([f"python={python_version()}", *(f"{name}={version(name)}" for name in packages)])
+    """The versions that a number can depend on, as "name=version" separated by blanks.
+
+    That of wdrlr ends in "+" and the stamp of its sources, which differ more often than its version.
+    """
+    packages = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
+    own = f"wdrlr={version('wdrlr')}+{source_stamp()}"
+    return " ".join([f"python={python_version()}", own, *(f"{name}={version(name)}" for name in packages)])
+
+
+def source_stamp() -> str:
+    """Eight hexadecimal digits that change with the code a number can depend on: the solvers, the cells, the recipes.
+
+    Comments, docstrings and layout do not count, nor do the modules that only present or store rows. Stamps are
+    comparable under one version of Python, which writes the code that is hashed.
+    """
+    code = hashlib.sha256()
+    for package in ("wdrlr", "wdrlr.data_prep"):
+        modules = {entry.name: entry for entry in files(package).iterdir() if entry.name.endswith(".py")}
+        for name in sorted(modules.keys() - _NO_NUMBERS):
+            code.update(f"{package}/{name}\n{_bare(modules[name].read_text(encoding='utf-8'))}\n".encode())
+    return code.hexdigest()[:8]
+
+
+def _bare(source: str) -> str:
+    """The code of a module without comments, layout and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            # A string that stands alone: a docstring, or what is said of the name above it.
+            node.body = [one for one in body if not (isinstance(one, ast.Expr) and _is_text(one.value))] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def results_file(folder: Path, dataset: str, protocol: str, method: str, seed: int) -> Path:
@@ -100,8 +139,8 @@ def load_rows(folder: Path, keys: Iterable[tuple]) -> dict[tuple, Row]:
     """The stored rows of the cells named by `keys` (tuples in the order of `KEY`), by key and in that order.
 
     Cells without a row are left out. A damaged file is renamed to ``<name>.damaged-<n>`` with a warning that
-    names it and says what is wrong. Rows made by other versions of the packages are returned, with a warning
-    that says which.
+    names it and says what is wrong. Rows made by other versions of the packages are returned, with one warning
+    that says how many and what differs.
     """
     keys = list(keys)
     stored: dict[tuple, Row] = {}
@@ -114,14 +153,31 @@ def load_rows(folder: Path, keys: Iterable[tuple]) -> dict[tuple, Row]:
                 rows = _read_or_set_aside(path)
         stored.update((_key(row), row) for row in rows)
     found = {key: stored[key] for key in keys if key in stored}
-    others = Counter(row["versions"] for row in found.values() if row["versions"] != versions())
-    for other, count in others.items():
-        warnings.warn(
-            f"{count} of the {len(found)} stored rows used from {folder} are of other versions: {other} (now "
-            f"{versions()}). Choose an empty results_dir to compute them anew.",
-            stacklevel=2,
-        )
+    announce_other_versions(found.values(), folder)
     return found
+
+
+def announce_other_versions(rows: Iterable[Row], folder: Path) -> None:
+    """Warn, once, if rows were made by other versions than those in use: how many, and what differs."""
+    rows = list(rows)
+    now = _by_name(versions())
+    others = [made_by for row in rows if (made_by := _by_name(row["versions"])) != now]
+    if not others:
+        return
+    differing = []
+    for name in sorted({name for made_by in others for name in made_by} | now.keys()):
+        found = {made_by.get(name, "not recorded") for made_by in others} - {now.get(name)}
+        if found:
+            differing.append(f"{name} {', '.join(sorted(found))}, now {now.get(name, 'none')}")
+    warnings.warn(
+        f"{len(others)} of the {len(rows)} rows from {folder.name} were made by other versions "
+        f"({'; '.join(differing)}). An empty results_dir computes them anew.",
+        stacklevel=3,
+    )
+
+
+def _by_name(versions: str) -> dict[str, str]:
+    return {name: number for name, _, number in (entry.partition("=") for entry in versions.split())}
 
 
 def to_frame(rows: Iterable[Row]) -> pd.DataFrame:

@@ -54,11 +54,14 @@ class Solution:
         )
 
 
-def certify(problem: Problem, b: np.ndarray, cuts: Cuts, mass: np.ndarray, tol: float, **what_was_done) -> Solution:
+def certify(
+    problem: Problem, b: np.ndarray, cuts: Cuts, mass: np.ndarray, tol: float, keep_residue: bool = False
+) -> Solution:
     """The solution with coefficients b, its bounds recomputed.
 
     Where the best constant model (all slopes 0) is optimal within ``tol``, that model is returned exactly, since
-    what a solver finds there is residue of no meaning, whose signs would nevertheless classify.
+    what a solver finds there is residue of no meaning, whose signs would nevertheless classify. With ``keep_residue``
+    it is left as it is, to see what such signs do to an experiment.
     """
     b = np.where(
         problem.fit_intercept | (np.arange(b.size) > 0), np.clip(b, -problem.coef_bound, problem.coef_bound), 0.0
@@ -66,7 +69,8 @@ def certify(problem: Problem, b: np.ndarray, cuts: Cuts, mass: np.ndarray, tol: 
     upper, lam = upper_bound(problem, b)
     lower = lower_bound(problem, cuts, mass, b, upper)
     # Rounding can put a lower bound above an upper one by some units in the last place.
-    return prefer_constant(problem, Solution(b, lam, upper, min(lower, upper), **what_was_done), tol)
+    solution = Solution(b, lam, upper, min(lower, upper))
+    return solution if keep_residue else prefer_constant(problem, solution, tol)
 
 
 def prefer_constant(problem: Problem, solution: Solution, tol: float) -> Solution:

@@ -292,10 +292,12 @@ def _count_by_method(cells: pd.DataFrame) -> str:
 
 
 def save_table(summary: pd.DataFrame, table: str, folder: Path, name: str) -> list[Path]:
-    """Write ``<name>.csv`` and ``<name>.tex`` into `folder`, each replaced whole, and return their paths."""
+    """Write ``<name>.csv``, ``.tex`` and ``.html`` into `folder`, each replaced whole, and return their paths."""
+    title = f"{table.capitalize()[:-1]} {table[-1]}: {'test errors' if _is_of_errors(table) else 'runtimes'}"
     contents = {
         folder / f"{name}.csv": summary.to_csv(index=False, lineterminator="\n"),
         folder / f"{name}.tex": to_latex(summary, table),
+        folder / f"{name}.html": _HTML_PAGE.format(title=title, table=to_html(summary, table)),
     }
     for path, text in contents.items():
         replace_file(path, text)
@@ -403,6 +405,27 @@ def _ratio(cell) -> str:
 def _paper_ratio(cell) -> str:
     return "" if pd.isna(cell.paper_ratio_to_LR) else f"{cell.paper_ratio_to_LR:.2g}"
 
+
+_HTML_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 14px/1.4 sans-serif; margin: 1.5em; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: 0.1em 0.6em; text-align: right; white-space: nowrap; }}
+th:first-child, td:first-child {{ text-align: left; }}
+thead th {{ border-top: 1.5px solid; border-bottom: 1px solid; }}
+tbody {{ border-bottom: 1.5px solid; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{table}
+</body>
+</html>
+"""
 
 _HTML_ERROR_LINES = {"ours": _html_ours, "the paper": _html_paper, "difference": _html_difference}
 _HTML_RUNTIME_LINES = {

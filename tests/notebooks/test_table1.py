@@ -36,7 +36,10 @@ def written(folder):
 def test_a_run_writes_rows_and_table_and_a_second_run_adds_to_it(run, tmp_path):
     output = run(n_splits=1)
     files = ["balance-scale_code_LR_seed0.csv", "out.ipynb"]
-    assert written(tmp_path) == [*files, "table1_balance-scale_code.csv", "table1_balance-scale_code.tex"]
+    assert written(tmp_path) == [
+        *files,
+        *(f"table1_balance-scale_code.{kind}" for kind in ("csv", "html", "tex")),
+    ]
     first = pd.read_csv(tmp_path / "new" / "rows" / files[0])
     assert list(first.columns) == list(COLUMNS)
     assert "0.85 %" in output  # the paper's
@@ -84,8 +87,8 @@ def test_the_parameters_cell_is_tagged_and_every_parameter_has_a_kind_and_a_comm
     assert source("parameters").metadata["tags"] == ["parameters"]
     parameters = papermill.inspect_notebook(NOTEBOOK)
     assert list(parameters) == (
-        "dataset methods n_splits first_split seed protocol compute_missing n_jobs backend results_dir figures_dir tol "
-        "solver".split()
+        "dataset methods n_splits first_split seed protocol compute_missing n_jobs backend scheduler results_dir "
+        "figures_dir tol solver".split()
     )
     assert all(entry["inferred_type_name"] != "None" and entry["help"].strip() for entry in parameters.values())
 

@@ -49,7 +49,7 @@ def written(folder):
 @pytest.mark.parametrize("name", ["table2", "table3", "table4"])
 def test_a_table_shows_what_is_there_and_says_what_is_missing(run, tmp_path, name):
     output = run(name, dataset=SMALL[name])
-    assert written(tmp_path) == [f"{name}_{SMALL[name]}_code.{kind}" for kind in ("csv", "tex")]
+    assert written(tmp_path) == [f"{name}_{SMALL[name]}_code.{kind}" for kind in ("csv", "html", "tex")]
     table = pd.read_csv(tmp_path / "out" / f"{name}_{SMALL[name]}_code.csv")
     if SMALL[name] == CATEGORICAL:
         assert table["method"].tolist() == list(METHODS)

@@ -1,0 +1,134 @@
+"""Why means differ from the paper's: what each of `wdrlr.variants` does to them, on the same splits."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from wdrlr.paper import published_values
+from wdrlr.variants import STANDARD, VARIANTS
+
+FAR = 2.0
+"""From how many of our standard errors on a mean is far from the paper's."""
+
+COMPARED_COLUMNS = (
+    "dataset method variant n_splits paper standard difference difference_in_se change change_se remaining "
+    "remaining_in_se"
+).split()
+
+
+def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame:
+    """What each change does to the mean test error, on the splits that both have, and what is left of the difference.
+
+    Parameters
+    ----------
+    rows
+        Result rows (`wdrlr.results.COLUMNS`) of the standard setting.
+    variants
+        Those of the variants, as `plan_trials` plans them.
+
+    Returns
+    -------
+    DataFrame with the columns dataset, method, variant; n_splits (that both have; the variants with fewer than two are
+    left out); paper (as printed); standard (our mean over all rows), difference (ours minus the paper's) and
+    difference_in_se; change (mean of the variant's errors less the standard ones, split by split) and change_se, its
+    standard error; remaining (difference + change) and remaining_in_se (in units of the root of the sum of both
+    squared standard errors). All in per cent of the test part; a standard error is the sample standard deviation
+    over the root of the number of splits, and nan units stand for a standard error of 0.
+    """
+    printed = published_values("table1").set_index(["dataset", "method"])["value"]
+    own = {key: cells.set_index("split")["test_error"] * 100 for key, cells in rows.groupby(["dataset", "method"])}
+    found = []
+    for (dataset, method, protocol), cells in variants.groupby(["dataset", "method", "protocol"], sort=False):
+        standard = own.get((dataset, method), pd.Series(dtype=float))
+        changes = (cells.set_index("split")["test_error"] * 100 - standard).dropna()
+        if len(changes) < 2:
+            continue
+        paper = printed[dataset, method]
+        difference, se = standard.mean() - paper, standard.sem()
+        change, change_se = changes.mean(), changes.sem()
+        remaining, remaining_se = difference + change, np.hypot(se, change_se)
+        name = protocol.removeprefix(f"{STANDARD}-")
+        before = (paper, standard.mean(), difference, _ratio(difference, se))
+        after = (change, change_se, remaining, _ratio(remaining, remaining_se))
+        found.append((dataset, method, name, len(changes), *before, *after))
+    return pd.DataFrame(found, columns=COMPARED_COLUMNS)
+
+
+def _ratio(value: float, unit: float) -> float:
+    return value / unit if unit > 0 else np.nan
+
+
+def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
+    """What each change does to the means that are `FAR` from the paper's, and to those that are not.
+
+    A change counts only if it is more than twice its standard error. It closes a far difference if less than `FAR`
+    standard errors remain, and it opens one that was near if more remain.
+
+    Returns
+    -------
+    DataFrame indexed by variant with the columns reason, far (how many such means it was tried on), closes, near,
+    opens, and rms_before and rms_after: the root mean square of the differences in standard errors over all of them.
+    """
+    moved = compared["change"].abs() > 2 * compared["change_se"]
+    before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
+    far = before > FAR
+    marks = pd.DataFrame(
+        {
+            "variant": compared["variant"],
+            "far": far,
+            "closes": far & moved & (after <= FAR),
+            "near": ~far,
+            "opens": ~far & moved & (after > FAR),
+            "rms_before": before**2,
+            "rms_after": after**2,
+        }
+    )
+    by_variant = marks.groupby("variant", sort=False)
+    judged = by_variant[["far", "closes", "near", "opens"]].sum().join(by_variant[["rms_before", "rms_after"]].mean())
+    judged[["rms_before", "rms_after"]] **= 0.5
+    judged.insert(0, "reason", [VARIANTS[name].reason for name in judged.index])
+    return judged
+
+
+def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """The means or medians that are `FAR` from the paper's, with the likely reason.
+
+    Parameters
+    ----------
+    summary
+        What `wdrlr.tables.summarise_errors` returns.
+    compared
+        What `compare_variants` returns; it may be empty.
+
+    Returns
+    -------
+    DataFrame with the columns dataset, method, ours, paper, difference_in_se and likely_reason: the change after which
+    least remains of those that close the difference, with a caveat if it opens others; or that none does.
+    """
+    far = summary[summary["difference_in_se"].abs() > FAR]
+    judged = judge_variants(compared)
+    reasons = []
+    for cell in far.itertuples():
+        tried = compared[(compared["dataset"] == cell.dataset) & (compared["method"] == cell.method)]
+        closing = tried[
+            (tried["change"].abs() > 2 * tried["change_se"]) & (tried["remaining_in_se"].abs() <= FAR)
+        ].sort_values("remaining", key=abs)
+        if tried.empty:
+            reasons.append("not tested")
+        elif closing.empty:
+            reasons.append(f"none of {', '.join(tried['variant'])} closes it")
+        else:
+            best = closing.iloc[0]
+            opens, near = judged.loc[best["variant"], ["opens", "near"]]
+            caveat = f"; but that opens {opens} of {near} others" if opens else ""
+            reasons.append(f"{best['variant']}: {VARIANTS[best['variant']].reason}{caveat}")
+    return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(likely_reason=reasons)
+
+
+def expected_far(n_means: int) -> float:
+    """How many of `n_means` differences chance alone makes `FAR`.
+
+    The printed means are of other random splits, as many as ours: with the same standard error, the difference of two
+    such means has a standard deviation of sqrt(2) of our standard errors.
+    """
+    return float(n_means * 2 * norm.sf(FAR / np.sqrt(2)))
