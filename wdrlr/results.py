@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
+from platform import machine, python_version
+from platform import processor as platform_processor
 
 import pandas as pd
 
@@ -69,6 +70,18 @@ def versions() -> str:
     """The versions that a number can depend on, as "name=version" separated by blanks."""
     packages = ("wdrlr", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel")
     return " ".join([f"python={python_version()}", *(f"{name}={version(name)}" for name in packages)])
+
+
+@cache
+def processor() -> str:
+    """The processor's name, which seconds depend on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform_processor() or machine()
+    known = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
+    name = known.get("model name", machine())
+    return f"{name} (family {known['cpu family']}, model {known['model']})" if "cpu family" in known else name
 
 
 def results_file(folder: Path, dataset: str, protocol: str, method: str, seed: int) -> Path:
