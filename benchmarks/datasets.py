@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit
 
 from wdrlr.datasets import load_dataset
 from wdrlr.encoding import fit_encoding, level_matrix
@@ -12,6 +11,7 @@ from wdrlr.experiments import prepare_numbers, prepare_reference, split_rows
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
 from wdrlr.protocols import PROTOCOLS
+from wdrlr.synthetic import categorical_problem, synthetic_data
 
 
 def uci(name: str, kappa: str, radius: float) -> Problem:
@@ -45,12 +45,8 @@ def uci_rows(name: str, coding: str, fold: bool) -> Problem:
 
 def synthetic(N: int, m: int, kappa: str, radius: float, seed: int = 0) -> Problem:
     """N samples with m binary features: Algorithm 3 of the paper (Appendix D), with the metric of Definition 2."""
-    rng = np.random.default_rng(seed)
-    b = rng.standard_normal(1 + m)
-    b /= np.linalg.norm(b)
-    z = rng.integers(0, 2, (N, m))
-    y = np.where(rng.random(N) < expit(b[0] + z @ b[1:]), 1.0, -1.0)
-    return with_metric(_problem(np.zeros((N, 0)), z, y, (2,) * m, "onehot", np.inf), kappa, radius)
+    data = synthetic_data(N, (2,) * m, seed)
+    return with_metric(categorical_problem(data.z, data.y, data.n_levels), kappa, radius)
 
 
 def as_numbers(problem: Problem) -> Problem:

@@ -11,7 +11,7 @@ import pandas as pd
 from threadpoolctl import threadpool_info
 
 from wdrlr.paths import replace_file
-from wdrlr.results import versions
+from wdrlr.results import processor, versions
 
 
 class Store:
@@ -66,19 +66,9 @@ def machine() -> str:
     blas = sorted({f"{library['internal_api']}={library.get('architecture')}" for library in libraries})
     more = [f"{name}={found}" for name in ("numba", "dro") if (found := _version(name))]
     return (
-        f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GB, {_system()}; one thread; "
+        f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GB, {_system()}; one thread; "
         f"{' '.join([versions(), *more, *blas])}"
     )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    known = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
-    name = known.get("model name", platform.machine())
-    return f"{name} (family {known['cpu family']}, model {known['model']})" if "cpu family" in known else name
 
 
 def _system() -> str:

@@ -10,6 +10,7 @@ from tests.instances import at, cost_by_hand, enumerated_points, random_problem,
 from wdrlr import column_constraint
 from wdrlr.certificate import upper_bound
 from wdrlr.column_constraint import Easing, solve_column_constraint, solve_monolithic
+from wdrlr.conic import OutOfTime
 from wdrlr.cuts import all_cuts
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.programs import solve_program
@@ -112,10 +113,10 @@ def test_easing_deletes_cuts_with_slack_at_most_once_and_reaches_the_same_optimu
     monkeypatch.setattr(Easing, "is_due", lambda self, n_rounds: n_rounds % 3 == 0)
     sizes, seen = [], []
 
-    def spy(problem, cuts, form, conic_solver):
+    def spy(problem, cuts, form, *others):
         sizes.append(len(cuts))
         seen.append(set(cuts.keys()))
-        return solve_program(problem, cuts, form, conic_solver)
+        return solve_program(problem, cuts, form, *others)
 
     monkeypatch.setattr(column_constraint, "solve_program", spy)
     eased = solve_column_constraint(problem, easing=Easing())
@@ -124,6 +125,27 @@ def test_easing_deletes_cuts_with_slack_at_most_once_and_reaches_the_same_optimu
     assert eased.upper == pytest.approx(plain.upper, abs=1e-6)
     deletions = [key for before, after in pairwise(seen) for key in before - after]
     assert len(deletions) == len(set(deletions)) > 10
+
+
+def test_a_time_limit_returns_the_last_round_with_its_true_gap(monkeypatch):
+    problem = random_problem(11, N=30, n=0, n_levels=(2,) * 6, label_cost=6.0, radius=0.2)
+    clock = [0.0]
+    monkeypatch.setattr(column_constraint, "perf_counter", lambda: clock[0])
+
+    def a_second_each(problem, cuts, form, conic_solver, deadline):
+        if clock[0] >= deadline:
+            raise OutOfTime("no time is left")
+        clock[0] += 1.0
+        return solve_program(problem, cuts, form, conic_solver)
+
+    monkeypatch.setattr(column_constraint, "solve_program", a_second_each)
+    stopped = solve_column_constraint(problem, time_limit=4.0)
+    assert stopped.n_rounds == 4
+    assert stopped.gap > 1e-6
+    with pytest.raises(OutOfTime):
+        solve_column_constraint(problem, time_limit=0.0)
+    with pytest.raises(OutOfTime):
+        solve_monolithic(problem, time_limit=0.0)
 
 
 def test_easing_schedules_and_thresholds():

@@ -1,5 +1,6 @@
 import logging
 import sys
+from time import perf_counter
 from types import SimpleNamespace
 
 import cvxpy as cp
@@ -9,6 +10,7 @@ import pytest
 from tests.instances import random_problem
 from wdrlr import column_constraint, conic
 from wdrlr.column_constraint import solve_column_constraint
+from wdrlr.cuts import all_cuts
 from wdrlr.programs import solve_program
 
 
@@ -84,6 +86,45 @@ def test_scs_can_be_selected(form):
     assert solution.upper == pytest.approx(exact.upper, abs=1e-3)
 
 
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"n": 2, "norm": "l2", "weighted": True},
+        {"n": 2, "norm": "linf", "label_cost": 3.0},
+        {"n": 0},
+        {"radius": 0.0, "N": 40},
+        {"gamma": 0.01, "coef_bound": 0.4},
+        {"fit_intercept": False, "p": 2.0},
+    ],
+)
+def test_clarabel_with_the_matrices_and_by_way_of_cvxpy_is_the_same(monkeypatch, setting, form):
+    problem = random_problem(3, **setting)
+    cuts = all_cuts(problem, 1000)
+    direct = solve_program(problem, cuts, form, "CLARABEL")
+    monkeypatch.setattr(conic, "_with_clarabel", conic._with_cvxpy)
+    modelled = solve_program(problem, cuts, form, "CLARABEL")
+    assert direct.value == pytest.approx(modelled.value, abs=1e-7)
+    np.testing.assert_allclose(direct.b, modelled.b, atol=1e-4)
+    np.testing.assert_allclose(direct.s, modelled.s, atol=1e-4)
+    np.testing.assert_allclose(direct.lam, modelled.lam, atol=1e-4)
+    np.testing.assert_allclose(direct.mass, modelled.mass, atol=1e-4)
+
+
+@pytest.mark.parametrize("conic_solver", ["CLARABEL", "SCS"])
+def test_a_deadline_stops_the_solver(conic_solver):
+    problem = random_problem(3, N=30, n=0, n_levels=(2,) * 7)
+    cuts = all_cuts(problem, 10_000)
+    with pytest.raises(conic.OutOfTime, match="no time is left"):
+        solve_program(problem, cuts, "dual", conic_solver, perf_counter() - 1.0)
+    if conic_solver == "CLARABEL":
+        with pytest.raises(conic.OutOfTime, match="CLARABEL was stopped"):
+            solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.05)
+    else:  # it returns where it is
+        assert not solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.1).accurate
+
+
 def test_an_infeasible_program_is_an_error_not_a_number():
     x = cp.Variable()
     with pytest.raises(conic.ConicSolverError, match="infeasible"):
@@ -93,11 +134,11 @@ def test_an_infeasible_program_is_an_error_not_a_number():
 def test_where_one_form_fails_the_other_is_tried(monkeypatch):
     tried = []
 
-    def fails_on_dual(problem, cuts, form, conic_solver):
+    def fails_on_dual(problem, cuts, form, *others):
         tried.append(form)
         if form == "dual":
             raise conic.ConicSolverError("no")
-        return solve_program(problem, cuts, form, conic_solver)
+        return solve_program(problem, cuts, form, *others)
 
     monkeypatch.setattr(column_constraint, "solve_program", fails_on_dual)
     assert solve_column_constraint(random_problem(1), all_violated=True).gap <= 1e-6
@@ -107,11 +148,11 @@ def test_where_one_form_fails_the_other_is_tried(monkeypatch):
 def test_when_a_later_program_fails_the_best_so_far_is_returned_with_its_true_gap(monkeypatch):
     calls = []
 
-    def fails_later(problem, cuts, form, conic_solver):
+    def fails_later(problem, cuts, form, *others):
         calls.append(form)
         if len(calls) > 1:
             raise conic.ConicSolverError("no")
-        return solve_program(problem, cuts, form, conic_solver)
+        return solve_program(problem, cuts, form, *others)
 
     monkeypatch.setattr(column_constraint, "solve_program", fails_later)
     problem = random_problem(11, N=30, n=0, n_levels=(2,) * 6, label_cost=6.0, radius=0.2)

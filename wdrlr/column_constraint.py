@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from wdrlr.conic import ConicSolverError
+from wdrlr.conic import ConicSolverError, OutOfTime
 from wdrlr.cuts import Cuts, all_cuts, initial_cuts, join
 from wdrlr.problem import Problem, log_loss
 from wdrlr.programs import ProgramSolution, solve_program
@@ -17,8 +17,8 @@ from wdrlr.solution import Solution, certify
 
 logger = logging.getLogger("wdrlr")
 
-# A larger monolithic program needs more than a few GB.
 MAX_MONOLITHIC_CUTS = 500_000
+"""Clarabel needs about 8 kB for each of the monolithic program's cuts, so 4 GB for as many."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def solve_column_constraint(
     easing: Easing | None = None,
     form: str = "dual",
     conic_solver: str = "CLARABEL",
+    time_limit: float = np.inf,
     keep_residue: bool = False,
 ) -> Solution:
     """Algorithm 1, started from the cuts (i, z_i) of the data.
@@ -94,12 +95,16 @@ def solve_column_constraint(
         A name from ``conic.SETTINGS``, as ``conic.choose_conic_solver`` returns it.
     keep_residue : bool
         Return what the conic solver finds even where all slopes are 0 at the optimum; see ``solution.certify``.
+    time_limit : float
+        Stop after so many seconds, whatever the gap.
 
     Raises
     ------
-    ConicSolverError
-        If the first program cannot be solved. If a later one cannot, the last solution is returned; its gap tells.
+    OutOfTime, ConicSolverError
+        If the first program cannot be solved, in time or at all. If a later one cannot, the last solution is returned;
+        its gap tells.
     """
+    deadline = perf_counter() + time_limit
     cuts = initial_cuts(problem)
     known = set(cuts.keys())
     deleted: set = set()
@@ -111,7 +116,7 @@ def solve_column_constraint(
     while len(bounds) < max_rounds:
         start = perf_counter()
         try:
-            program = _solve_either_form(problem, cuts, form, conic_solver)
+            program = _solve_either_form(problem, cuts, form, conic_solver, deadline)
         except ConicSolverError:
             if last is None:
                 raise
@@ -145,7 +150,7 @@ def solve_column_constraint(
         cuts = join(cuts, new[fresh])
         known.update(new[fresh].keys())
 
-    solution = _certified(problem, *last, tol, form, conic_solver, keep_residue)
+    solution = _certified(problem, *last, tol, form, conic_solver, deadline, keep_residue)
     return replace(
         solution,
         n_rounds=len(bounds),
@@ -156,22 +161,38 @@ def solve_column_constraint(
 
 
 def solve_monolithic(
-    problem: Problem, *, tol: float = 1e-6, form: str = "dual", conic_solver: str = "CLARABEL"
+    problem: Problem,
+    *,
+    tol: float = 1e-6,
+    form: str = "dual",
+    conic_solver: str = "CLARABEL",
+    time_limit: float = np.inf,
+    max_cuts: int = MAX_MONOLITHIC_CUTS,
 ) -> Solution:
     """Theorem 1's program with all its constraints, exponentially many in the number of categorical features.
+
+    Parameters
+    ----------
+    problem, tol, form, conic_solver
+        As for ``solve_column_constraint``.
+    time_limit : float
+        Give up after so many seconds.
+    max_cuts : int
+        The largest program to build, which guards the memory.
 
     Raises
     ------
     ValueError
-        If there are more than ``MAX_MONOLITHIC_CUTS`` constraints.
-    ConicSolverError
-        If the solver returns no point.
+        If there are more than ``max_cuts`` constraints; nothing is built then.
+    OutOfTime, ConicSolverError
+        If the solver returns no point, in time or at all.
     """
-    cuts = all_cuts(problem, MAX_MONOLITHIC_CUTS)
+    deadline = perf_counter() + time_limit
+    cuts = all_cuts(problem, max_cuts)
     start = perf_counter()
-    program = _solve_either_form(problem, cuts, form, conic_solver)
+    program = _solve_either_form(problem, cuts, form, conic_solver, deadline)
     seconds = perf_counter() - start
-    solution = _certified(problem, cuts, program, tol, form, conic_solver)
+    solution = _certified(problem, cuts, program, tol, form, conic_solver, deadline)
     return replace(solution, n_rounds=1, solver_seconds=seconds + solution.solver_seconds)
 
 
@@ -182,6 +203,7 @@ def _certified(
     tol: float,
     form: str,
     conic_solver: str,
+    deadline: float,
     keep_residue: bool = False,
 ) -> Solution:
     """The solution of a program with its certificate; the other form is tried where the gap is above ``tol``."""
@@ -190,7 +212,7 @@ def _certified(
     if solution.gap > tol:
         start = perf_counter()
         try:
-            other = solve_program(problem, cuts, _other(form), conic_solver)
+            other = solve_program(problem, cuts, _other(form), conic_solver, deadline)
             other = certify(problem, other.b, cuts, other.mass, tol, keep_residue)
             solution = min(solution, other, key=lambda found: found.gap)
         except ConicSolverError as error:
@@ -199,16 +221,18 @@ def _certified(
     return replace(solution, n_cuts=len(cuts), solver_seconds=seconds)
 
 
-def _solve_either_form(problem: Problem, cuts: Cuts, form: str, conic_solver: str) -> ProgramSolution:
+def _solve_either_form(problem: Problem, cuts: Cuts, form: str, conic_solver: str, deadline: float) -> ProgramSolution:
     """The given form, or the other one if the solver fails on it.
 
     The paper switches between the forms for the same reason (Appendix D).
     """
     try:
-        return solve_program(problem, cuts, form, conic_solver)
+        return solve_program(problem, cuts, form, conic_solver, deadline)
+    except OutOfTime:
+        raise
     except ConicSolverError as error:
         logger.info("%s form: %s", form, error)
-        return solve_program(problem, cuts, _other(form), conic_solver)
+        return solve_program(problem, cuts, _other(form), conic_solver, deadline)
 
 
 def _other(form: str) -> str:

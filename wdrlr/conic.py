@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import logging
 import warnings
+from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -28,6 +34,45 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 class ConicSolverError(RuntimeError):
     """The conic solver returned no point at all."""
+
+
+class OutOfTime(ConicSolverError):
+    """The conic solver was stopped at the deadline."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConicProgram:
+    """minimise q.x  subject to  h - A x in K,  K = {0}^zero x R_+^nonnegative x second-order cones x K_exp^exponential.
+
+    Parameters
+    ----------
+    q : ndarray of shape (V,)
+    A, h : sparse matrix of shape (rows, V), ndarray of shape (rows,)
+        The rows of the cones in the order of K.
+    zero, nonnegative, exponential : int
+        Numbers of equations, of inequalities and of cones K_exp = cl{(a, b, c): b > 0, b exp(a / b) <= c}.
+    second_order : tuple of int
+        The dimensions of cones {(r, v): ||v|| <= r}.
+    """
+
+    q: np.ndarray
+    A: sp.sparray
+    h: np.ndarray
+    zero: int
+    nonnegative: int
+    second_order: tuple[int, ...]
+    exponential: int
+
+
+@dataclass(frozen=True, eq=False)
+class ConicPoint:
+    """A solution x, its value, the multipliers of the equations and inequalities, and whether the solver says that it
+    reached its tolerances."""
+
+    x: np.ndarray
+    value: float
+    multipliers: np.ndarray
+    accurate: bool
 
 
 @cache
@@ -75,8 +120,8 @@ def choose_conic_solver(conic_solver: str = "auto") -> str:
     return name
 
 
-def solve(program: cp.Problem, conic_solver: str) -> bool:
-    """Solve ``program``; return whether the solver says that it reached its tolerances.
+def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> bool:
+    """Solve ``program``, in at most so many seconds; return whether the solver says that it reached its tolerances.
 
     An inaccurate point is no error: whoever reads it from the variables certifies it (see ``certificate``).
 
@@ -87,13 +132,81 @@ def solve(program: cp.Problem, conic_solver: str) -> bool:
     """
     import cvxpy as cp  # not at the top: the default solver does without it
 
+    settings = SETTINGS[conic_solver]
+    if np.isfinite(seconds) and conic_solver == "MOSEK":
+        settings = {"mosek_params": {**settings["mosek_params"], "MSK_DPAR_OPTIMIZER_MAX_TIME": seconds}}
+    elif np.isfinite(seconds):
+        settings = {**settings, {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}[conic_solver]: seconds}
     try:
         with warnings.catch_warnings():
             # An inaccurate solution is judged by its certificate instead.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            program.solve(solver=conic_solver, **SETTINGS[conic_solver])
+            program.solve(solver=conic_solver, **settings)
     except cp.SolverError as error:
         raise ConicSolverError(f"{conic_solver} failed: {error}") from error
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise ConicSolverError(f"{conic_solver} stopped with status {program.status}")
     return program.status == cp.OPTIMAL
+
+
+def solve_conic(program: ConicProgram, conic_solver: str, deadline: float = np.inf) -> ConicPoint:
+    """Solve a program that is given by its matrices; Clarabel gets them as they are, the others by way of cvxpy.
+
+    Parameters
+    ----------
+    deadline : float
+        A time of ``time.perf_counter``, in seconds, at which the solver is stopped.
+
+    Raises
+    ------
+    OutOfTime
+        If the solver was stopped.
+    ConicSolverError
+        If it returns no point.
+    """
+    seconds = deadline - perf_counter()
+    if seconds <= 0:
+        raise OutOfTime("no time is left")
+    return (_with_clarabel if conic_solver == "CLARABEL" else _with_cvxpy)(program, conic_solver, seconds)
+
+
+def _with_clarabel(program: ConicProgram, conic_solver: str, seconds: float) -> ConicPoint:
+    import clarabel  # here, as cvxpy below: the default solver does without them
+
+    cones = [clarabel.ZeroConeT(program.zero), clarabel.NonnegativeConeT(program.nonnegative)]
+    cones += [clarabel.SecondOrderConeT(size) for size in program.second_order]
+    cones += [clarabel.ExponentialConeT()] * program.exponential
+    settings = clarabel.DefaultSettings()
+    for name, value in {**SETTINGS[conic_solver], "verbose": False, "max_threads": 1, "time_limit": seconds}.items():
+        setattr(settings, name, value)
+    no_squares = sp.csc_matrix((program.q.size, program.q.size))
+    found = clarabel.DefaultSolver(no_squares, program.q, sp.csc_matrix(program.A), program.h, cones, settings).solve()
+    if found.status == clarabel.SolverStatus.MaxTime:
+        raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s")
+    accurate = found.status == clarabel.SolverStatus.Solved
+    if not accurate and found.status != clarabel.SolverStatus.AlmostSolved:
+        raise ConicSolverError(f"{conic_solver} stopped with status {found.status}")
+    linear = program.zero + program.nonnegative
+    return ConicPoint(np.array(found.x), found.obj_val, np.array(found.z[:linear]), accurate)
+
+
+def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> ConicPoint:
+    import cvxpy as cp
+
+    x = cp.Variable(program.q.size)
+    value = program.h - sp.csr_array(program.A) @ x
+    ends = np.cumsum([program.zero, program.nonnegative, *program.second_order])
+    constraints = [value[: ends[0]] == 0, value[ends[0] : ends[1]] >= 0]
+    constraints += [cp.SOC(value[start], value[start + 1 : end]) for start, end in pairwise(ends[1:])]
+    constraints.append(cp.ExpCone(value[ends[-1] :: 3], value[ends[-1] + 1 :: 3], value[ends[-1] + 2 :: 3]))
+    posed = cp.Problem(cp.Minimize(program.q @ x), constraints)
+    start = perf_counter()
+    try:
+        accurate = solve(posed, conic_solver, seconds)
+    except ConicSolverError as error:
+        if perf_counter() - start >= seconds:
+            raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s") from error
+        raise
+    # cvxpy's Lagrangian adds multiplier times expression for an equation.
+    multipliers = np.concatenate([-constraints[0].dual_value, constraints[1].dual_value])
+    return ConicPoint(x.value, float(posed.value), multipliers, accurate)

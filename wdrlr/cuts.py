@@ -76,6 +76,12 @@ def initial_cuts(problem: Problem) -> Cuts:
     return join(*(data_cuts(problem, flipped) for flipped in problem.label_flips))
 
 
+def count_all_cuts(problem: Problem) -> int:
+    """How many cuts ``all_cuts`` has."""
+    n_points = 1 if problem.radius == 0 else prod(problem.n_levels)
+    return problem.n_samples * n_points * len(problem.label_flips)
+
+
 def all_cuts(problem: Problem, at_most: int) -> Cuts:
     """Every cut of Theorem 1's program, exponentially many in m.
 
@@ -86,7 +92,7 @@ def all_cuts(problem: Problem, at_most: int) -> Cuts:
     """
     if problem.radius == 0:
         return initial_cuts(problem)
-    n_cuts = problem.n_samples * prod(problem.n_levels) * len(problem.label_flips)
+    n_cuts = count_all_cuts(problem)
     if n_cuts > at_most:
         raise ValueError(
             f"the monolithic program has {n_cuts:,} constraints, more than the {at_most:,} allowed; "

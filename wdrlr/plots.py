@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from wdrlr.methods import METHODS
 from wdrlr.paths import replace_file
+from wdrlr.runtimes import SOLVERS, Panel
 
 TEXT_WIDTH = 5.5
 """Width of the text in the paper's style, in inches."""
@@ -182,6 +184,72 @@ def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
         if shown.empty:
             axis.set_title("nothing is changed")
     return figure
+
+
+def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: float) -> tuple[Figure, pd.DataFrame]:
+    """Seconds against sizes (Figure 2), for one label cost.
+
+    Lines are medians, bands reach from 10 to 90 % of the runs. A size whose median fit was not solved has a marker on
+    the dotted line of the time limit instead. In the panel of the schemes alone the colour is m.
+
+    Parameters
+    ----------
+    summary
+        From `wdrlr.runtimes.summarise`.
+    panels
+        An entry of `wdrlr.runtimes.GRIDS`.
+
+    Returns
+    -------
+    The figure, and its data.
+    """
+    colors = sns.color_palette("colorblind")
+    solver_color = dict(zip(SOLVERS, (colors[3], colors[0], colors[1], colors[2]), strict=True))
+    marks = {"memory guard": "s", "time limit": "^", "uncertified": "x", "failed": "x"}
+    with figure_style():
+        figure, axes = plt.subplots(2, 2, figsize=(TEXT_WIDTH, 4.6), sharey=True, layout="constrained")
+        for axis, (name, panel) in zip(axes.flat, panels.items(), strict=True):
+            shades = sns.color_palette("viridis", len({size[2] for size in panel.sizes}))
+            of_panel = summary[summary["panel"] == name]
+            by = ["solver", "m"] if name == "scheme" else ["solver"]
+            for solver, line in of_panel.groupby(by, sort=False):
+                color, style = solver_color[solver[0]], "-"
+                if name == "scheme":
+                    ms = sorted(set(of_panel["m"]))
+                    color, style = shades[ms.index(solver[1])], "-" if solver[0] == "algorithm1" else "--"
+                solved = line[np.isfinite(line["median"])]
+                axis.plot(solved[panel.axis], solved["median"], style, color=color, marker=".", markersize=4, lw=1)
+                if style == "-":
+                    high = solved["high"].clip(upper=time_limit)
+                    axis.fill_between(solved[panel.axis], solved["low"], high, color=color, alpha=0.2, lw=0)
+                for reason, mark in marks.items():
+                    at = line.loc[line["missing"] == reason, panel.axis]
+                    axis.plot(at, [time_limit] * len(at), mark, color=color, mfc="none", markersize=5, mew=0.9)
+            axis.axhline(time_limit, color="0.4", lw=0.6, ls=":")
+            axis.set(title=panel.title, yscale="log", xlabel=panel.axis)
+            if panel.axis == "N":
+                axis.set_xscale("log")
+            ticks = sorted(set(of_panel[panel.axis]))
+            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            axis.minorticks_off()
+            if axis in axes[:, 0]:
+                axis.set_ylabel("seconds of a fit")
+            if name == "scheme":
+                entries = [Line2D([], [], color=shade, label=f"m = {m}") for shade, m in zip(shades, ms, strict=True)]
+                axis.legend(handles=entries, fontsize="x-small", framealpha=0.8, borderpad=0.3, loc="upper left")
+        entries = [Line2D([], [], color=color, label=SOLVERS[solver]) for solver, color in solver_color.items()]
+        entries += [
+            Line2D([], [], color="0.3", ls="", marker=marks[reason], mfc="none", label=label)
+            for reason, label in (
+                ("time limit", f"median over {time_limit:g} s"),
+                ("memory guard", "too large to build"),
+                ("failed", "not certified"),
+            )
+            if reason in set(summary["missing"].replace("uncertified", "failed"))
+        ]
+        entries.append(Line2D([], [], color="0.3", ls="--", label="all violated (bottom left)"))
+        figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
+    return figure, summary
 
 
 def save_figure(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> list[Path]:

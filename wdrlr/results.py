@@ -18,7 +18,8 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from platform import python_version
+from platform import machine, python_version
+from platform import processor as platform_processor
 
 import pandas as pd
 
@@ -108,6 +109,18 @@ def _bare(source: str) -> str:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+@cache
+def processor() -> str:
+    """The processor's name, which seconds depend on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform_processor() or machine()
+    known = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
+    name = known.get("model name", machine())
+    return f"{name} (family {known['cpu family']}, model {known['model']})" if "cpu family" in known else name
 
 
 def results_file(folder: Path, dataset: str, protocol: str, method: str, seed: int) -> Path:
