@@ -249,6 +249,11 @@ def test_saved_tables_are_whole_and_read_back(summary, tmp_path):
     back = pd.read_csv(paths[0])
     pd.testing.assert_frame_equal(back, summary.reset_index(drop=True), check_dtype=False, rtol=1e-12)
     assert paths[1].read_text() == to_latex(summary, "table1")
+    page = paths[2].read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and '<meta charset="utf-8">' in page
+    assert "<h1>Table 1: test errors</h1>" in page and to_html(summary, "table1") in page
+    assert not re.search("http|src=|href=", page)  # nothing from elsewhere
+    assert "A star: more than two classes in the source." in page
     assert not list(tmp_path.glob("*.tmp"))
 
 

@@ -1,14 +1,20 @@
 """Why means differ from the paper's: what each of `wdrlr.variants` does to them, on the same splits."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
 from wdrlr.paper import published_values
-from wdrlr.variants import STANDARD, VARIANTS
+from wdrlr.results import load_rows, to_frame
+from wdrlr.variants import STANDARD, VARIANTS, plan_trials
 
 FAR = 2.0
 """From how many of our standard errors on a mean is far from the paper's."""
+
+N_SPLITS = 100
+"""Splits behind the means of the paper's Table 1."""
 
 COMPARED_COLUMNS = (
     "dataset method variant n_splits paper standard difference difference_in_se change change_se remaining "
@@ -58,6 +64,29 @@ def _ratio(value: float, unit: float) -> float:
     return value / unit if unit > 0 else np.nan
 
 
+def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What `compare_variants` returns as text: for each kind of method a table of data sets and methods by variants.
+
+    An entry "+1.20 ± 0.30* → -0.9" is the change, its standard error, and the remaining difference in standard
+    errors; the star marks a change of more than twice its standard error.
+    """
+    text = [
+        f"{one.change:+.2f} ± {one.change_se:.2f}{'*' if abs(one.change) > 2 * one.change_se else ''} → "
+        f"{one.remaining_in_se:+.1f}"
+        for one in compared.itertuples()
+    ]
+    shown = compared.assign(
+        text=text,
+        kind=compared["method"].str.partition("_")[0],
+        **{"difference in s.e.": compared["difference_in_se"].map("{:+.1f}".format)},
+    )
+    index = ["dataset", "method", "difference in s.e."]
+    return {
+        kind: own.pivot_table(index=index, columns="variant", values="text", aggfunc="first", sort=False)
+        for kind, own in shown.groupby("kind", sort=False)
+    }
+
+
 def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     """What each change does to the means that are `FAR` from the paper's, and to those that are not.
 
@@ -66,12 +95,15 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame indexed by variant with the columns reason, far (how many such means it was tried on), closes, near,
-    opens, and rms_before and rms_after: the root mean square of the differences in standard errors over all of them.
+    DataFrame indexed by variant with the columns reason; likely (as a part of how the printed numbers were made: it
+    closes some, opens none, and lowers the root mean square); far (how many such means it was tried on), closes, near,
+    opens; rms_before and rms_after: the root mean square of the differences over all of them, in the standard errors of
+    our means; from the one after, the variance that the changes themselves have is taken off.
     """
     moved = compared["change"].abs() > 2 * compared["change_se"]
     before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
     far = before > FAR
+    se = compared["difference"] / compared["difference_in_se"]
     marks = pd.DataFrame(
         {
             "variant": compared["variant"],
@@ -80,12 +112,14 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
             "near": ~far,
             "opens": ~far & moved & (after > FAR),
             "rms_before": before**2,
-            "rms_after": after**2,
+            "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / se**2,
         }
     )
     by_variant = marks.groupby("variant", sort=False)
     judged = by_variant[["far", "closes", "near", "opens"]].sum().join(by_variant[["rms_before", "rms_after"]].mean())
-    judged[["rms_before", "rms_after"]] **= 0.5
+    judged[["rms_before", "rms_after"]] = np.sqrt(judged[["rms_before", "rms_after"]].clip(lower=0))
+    likely = (judged["closes"] > 0) & (judged["opens"] == 0) & (judged["rms_after"] < judged["rms_before"])
+    judged.insert(0, "likely", likely)
     judged.insert(0, "reason", [VARIANTS[name].reason for name in judged.index])
     return judged
 
@@ -125,10 +159,30 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
     return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(likely_reason=reasons)
 
 
-def expected_far(n_means: int) -> float:
-    """How many of `n_means` differences chance alone makes `FAR`.
+def describe_differences(summary: pd.DataFrame) -> str:
+    """How many of the means or medians are `FAR` from the paper's, and how many chance alone would make so.
 
-    The printed means are of other random splits, as many as ours: with the same standard error, the difference of two
+    The printed ones are of other random splits, as many as ours: with the same standard error, the difference of two
     such means has a standard deviation of sqrt(2) of our standard errors.
     """
-    return float(n_means * 2 * norm.sf(FAR / np.sqrt(2)))
+    differences = summary["difference_in_se"].dropna()
+    n, n_far = len(differences), int((differences.abs() > FAR).sum())
+    by_chance = n * 2 * norm.sf(FAR / np.sqrt(2))
+    rms = np.sqrt(np.mean(differences**2)) if n else np.nan
+    return (
+        f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. If those have the same "
+        f"standard error, chance alone makes {by_chance:.1f} so; the root mean square of the differences is {rms:.2f} "
+        f"standard errors, by chance alone {np.sqrt(2):.2f}."
+    )
+
+
+def stored_comparison(results_dir: Path, protocol: str, seed: int) -> pd.DataFrame:
+    """`compare_variants` of the rows that `results_dir` holds; none for another protocol than the one varied."""
+    standard, variants = plan_trials("all", N_SPLITS, seed)
+    if protocol != STANDARD:
+        standard, variants = [], []
+    rows = load_rows(results_dir, [cell.key for cell in [*standard, *variants]])
+    return compare_variants(
+        to_frame(rows[cell.key] for cell in standard if cell.key in rows),
+        to_frame(rows[cell.key] for cell in variants if cell.key in rows),
+    )

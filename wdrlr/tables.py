@@ -293,11 +293,12 @@ def _count_by_method(cells: pd.DataFrame) -> str:
 
 def save_table(summary: pd.DataFrame, table: str, folder: Path, name: str) -> list[Path]:
     """Write ``<name>.csv``, ``.tex`` and ``.html`` into `folder`, each replaced whole, and return their paths."""
+    note = _HTML_NOTE if _is_of_errors(table) else ""
     title = f"{table.capitalize()[:-1]} {table[-1]}: {'test errors' if _is_of_errors(table) else 'runtimes'}"
     contents = {
         folder / f"{name}.csv": summary.to_csv(index=False, lineterminator="\n"),
         folder / f"{name}.tex": to_latex(summary, table),
-        folder / f"{name}.html": _HTML_PAGE.format(title=title, table=to_html(summary, table)),
+        folder / f"{name}.html": _HTML_PAGE.format(title=title, table=to_html(summary, table), note=note),
     }
     for path, text in contents.items():
         replace_file(path, text)
@@ -423,9 +424,13 @@ tbody {{ border-bottom: 1.5px solid; }}
 <body>
 <h1>{title}</h1>
 {table}
+{note}
 </body>
 </html>
 """
+
+_HTML_NOTE = """<p>Bold: the smallest of the data set; italic: of the group (LR, DRO; r-LR, r-DRO; MT, PI).
+† a winner significantly better than LR, ‡ than the second best. A star: more than two classes in the source.</p>"""
 
 _HTML_ERROR_LINES = {"ours": _html_ours, "the paper": _html_paper, "difference": _html_difference}
 _HTML_RUNTIME_LINES = {

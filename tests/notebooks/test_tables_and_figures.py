@@ -1,4 +1,4 @@
-"""The notebooks of Tables 1 to 4, Figures 3 and 4 and significance, on a few results of shipped data."""
+"""The notebooks of Tables 1 to 4, Figures 3 and 4, significance and differences, on a few results of shipped data."""
 
 import ast
 from pathlib import Path
@@ -11,9 +11,10 @@ import pytest
 from wdrlr.experiments import plan_cells, run_cells
 from wdrlr.methods import METHODS
 from wdrlr.protocols import PROTOCOLS
+from wdrlr.variants import VARIANTS_OF
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
-NOTEBOOKS = "table1 table2 table3 table4 figure3 figure4 significance".split()
+NOTEBOOKS = "table1 table2 table3 table4 figure3 figure4 significance differences".split()
 CATEGORICAL, MIXED = "hayes-roth", "credit-approval"
 SMALL = {"table2": MIXED, "table3": MIXED, "table4": CATEGORICAL, "figure3": CATEGORICAL, "figure4": MIXED}
 
@@ -68,6 +69,7 @@ def test_a_figure_is_drawn_of_what_is_there(run, tmp_path, name):
     assert set(points["dataset"]) == {SMALL[name]}
     assert len(points) == (18 if name == "figure3" else 6)
     assert "image/png" in output
+    assert "of our standard errors from the paper's" in output and "likely_reason" in output
 
 
 def test_significance_counts_complete_data_sets(run, tmp_path):
@@ -76,6 +78,23 @@ def test_significance_counts_complete_data_sets(run, tmp_path):
     assessed = pd.read_csv(tmp_path / "out" / "significance_all_code.csv")
     assert set(assessed["dataset"]) == {CATEGORICAL}
     assert "one of the proposed methods wins" in output
+    assert "margins are within two standard errors of 0." in output
+
+
+def test_differences_computes_the_changes_and_judges_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parameters = {"dataset": "monks-3", "n_splits": 2, "n_jobs": 1, "backend": "sequential", "compute_missing": True}
+    folders = {"results_dir": "rows", "figures_dir": "out"}
+    notebook = papermill.execute_notebook(
+        FOLDER / "differences.ipynb", "out.ipynb", parameters | folders, progress_bar=False
+    )
+    assert written(tmp_path) == ["differences_monks-3.csv"]
+    compared = pd.read_csv(tmp_path / "out" / "differences_monks-3.csv")
+    assert compared["variant"].tolist() == list(VARIANTS_OF["PI"])
+    assert set(compared["n_splits"]) == {2}
+    output = "\n".join(str(cell.get("outputs")) for cell in notebook.cells)
+    assert f"{2 * len(compared)} of {2 * len(compared)} cells of the variants done." in output
+    assert "chance alone makes" in output and "likely for all means at once" in output
 
 
 def test_missing_cells_are_computed_when_asked_for(run, tmp_path):
@@ -108,7 +127,7 @@ def test_the_check_knows_the_parameters_with_their_kinds(name):
     declared, checked = parameters_and_check(name)
     assert checked == {parameter: kind for parameter, (kind, _) in declared.items()}
     defaults = {parameter: value for parameter, (_, value) in declared.items()}
-    assert defaults["protocol"] in PROTOCOLS
+    assert defaults.get("protocol", "code") in PROTOCOLS
     assert defaults.get("methods", ["all"]) == ["all"]
     assert defaults["compute_missing"] == name.startswith("table")
 
@@ -118,5 +137,10 @@ def test_it_begins_with_the_paper_s_claim_and_has_unique_cells(name):
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", 4)
     assert "**What the paper" in notebook.cells[0].source
     assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
-    titles = {"table": "# Table ", "figure": "# Figure ", "significance": "# Significance"}
+    titles = {
+        "table": "# Table ",
+        "figure": "# Figure ",
+        "significance": "# Significance",
+        "differences": "# Differences",
+    }
     assert notebook.cells[0].source.startswith(titles[name.rstrip("1234")])
