@@ -130,8 +130,6 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     ['size', 'colour_red']
     """
 
-    categories_are_numbers: ClassVar[bool] = False  # what only MT does, see wdrlr.baselines
-
     _parameter_constraints: ClassVar[dict] = {
         "radius": [Interval(Real, 0, None, closed="left")],
         "label_cost": [
@@ -156,6 +154,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
+
+    categories_are_numbers: ClassVar[bool] = False  # what only MT does, see wdrlr.baselines
 
     def __init__(
         self,
