@@ -71,6 +71,7 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
     # What the base class reads and what is fixed here.
     p, norm, l1_penalty, penalize_intercept, fit_intercept = 1.0, "l1", 0.0, False, True
     handle_unknown, solver_options = "error", None
+    categories_are_numbers = True
 
     def __init__(
         self,

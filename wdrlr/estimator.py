@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from wdrlr import encoding as enc
+from wdrlr import report
 from wdrlr.certificate import worst_case_loss
 from wdrlr.conic import choose_conic_solver
 from wdrlr.largest_radius import largest_useful_radius
@@ -172,6 +173,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
+
+    categories_are_numbers: ClassVar[bool] = False  # what only MT does, see wdrlr.baselines
 
     def __init__(
         self,
@@ -345,6 +348,33 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         """The names of the entries of ``coef_``; shape (n + k,)."""
         check_is_fitted(self)
         return enc.slope_names(self.encoding_, self.coding)
+
+    def summary(self) -> str:
+        """The fit in words: objective, certificate, multiplier, what pays for the adversary, the largest slopes.
+
+        A notebook shows the same below the parameters. Which rows are changed, ``worst_case_distribution`` says.
+
+        Examples
+        --------
+        >>> from wdrlr import WassersteinLogisticRegression
+        >>> model = WassersteinLogisticRegression(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> print(model.summary().partition("objective")[0])
+        WassersteinLogisticRegression
+        <BLANKLINE>
+        The fit
+          classes      0, 1; the second one is where f > 0
+          features     1 numeric, 0 categorical with 0 levels
+          radius       0.1
+          label cost   1.0
+        <BLANKLINE>
+        """
+        check_is_fitted(self)
+        return report.as_text(self)
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and the report below it once there is a fit."""
+        diagram = super()._html_repr()
+        return diagram + report.as_html(self) if hasattr(self, "solution_") else diagram
 
     def _take(self, solution: Solution) -> None:
         """Make a solution that of the model."""

@@ -19,6 +19,9 @@ from wdrlr.runtimes import SOLVERS, Panel
 TEXT_WIDTH = 5.5
 """Width of the text in the paper's style, in inches."""
 
+N_NAMED_SLOPES = 5
+"""How many slopes a path plot names; the others are grey."""
+
 
 @contextmanager
 def figure_style() -> Iterator[None]:
@@ -38,6 +41,72 @@ def figure_style() -> Iterator[None]:
     }
     with plt.rc_context(theme):
         yield
+
+
+def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tuple[Figure, pd.DataFrame]:
+    """How the fit changes with the radius: slopes, multiplier, and worst-case and cross-validated loss.
+
+    Parameters
+    ----------
+    path
+        From ``wdrlr.fit_path``, with one label cost and one penalty. The radius is on a log axis, so that radius 0 is
+        left out.
+    cv_results
+        ``cv_results_`` of a ``WassersteinLogisticRegressionCV`` with the same label cost: its rows with the path's
+        penalty are shown, the log-loss on the rows held out with one standard error up and down.
+
+    Returns
+    -------
+    The figure, and its data: panel, name, radius, value and standard_error (nan where there is none), one row a point.
+
+    Raises
+    ------
+    ValueError
+        If the path has several label costs or penalties or no positive radius, or ``cv_results`` lacks its penalty.
+    """
+    for column in ("label_cost", "l1_penalty"):
+        if len(path[column].unique()) != 1:
+            raise ValueError(f"the path must have one value of {column}, not {path[column].unique().tolist()}.")
+    shown = path[path["radius"] > 0].sort_values("radius")
+    if shown.empty:
+        raise ValueError("the path has no positive radius to show.")
+    slopes = shown.columns[list(shown.columns).index("intercept") + 1 :]
+    curves = [("slopes", name, shown["radius"], shown[name], np.nan) for name in slopes]
+    curves.append(("multiplier", "multiplier", shown["radius"], shown["transport_multiplier"], np.nan))
+    curves.append(("loss", "worst case", shown["radius"], shown["objective"], np.nan))
+    if cv_results is not None:
+        held_out = cv_results[(cv_results["l1_penalty"] == shown["l1_penalty"].iloc[0]) & (cv_results["radius"] > 0)]
+        if held_out.empty:
+            raise ValueError(f"cv_results has no positive radius with the path's l1_penalty {path['l1_penalty'][0]}.")
+        held_out = held_out.sort_values("radius")
+        curves.append(("loss", "held out", held_out["radius"], held_out["log_loss"], held_out["log_loss_se"]))
+    data = pd.concat(
+        [
+            pd.DataFrame({"panel": panel, "name": name, "radius": radius, "value": value, "standard_error": error})
+            for panel, name, radius, value, error in curves
+        ],
+        ignore_index=True,
+    )
+    largest = shown[slopes].abs().max().nlargest(N_NAMED_SLOPES).index
+    with figure_style():
+        figure, axes = plt.subplots(1, 3, figsize=(TEXT_WIDTH, 2.2), layout="constrained")
+        for name in slopes.difference(largest, sort=False):
+            axes[0].plot(shown["radius"], shown[name], color="0.8", linewidth=0.5)
+        for name in largest:
+            axes[0].plot(shown["radius"], shown[name], linewidth=0.9, label=name)
+        axes[1].plot(shown["radius"], shown["transport_multiplier"])
+        for panel, name, radius, value, error in curves:
+            if panel == "loss":
+                axes[2].plot(radius, value, label=name, marker="." if name == "held out" else None)
+            if name == "held out":
+                axes[2].fill_between(radius, value - error, value + error, alpha=0.2, color="C1", linewidth=0)
+        for axis, title in zip(axes, ("slopes", "multiplier", "log-loss"), strict=True):
+            axis.set_xscale("log")
+            axis.set_xlabel("radius")
+            axis.set_title(title)
+        for axis in axes[[0, 2]]:
+            axis.legend(fontsize="x-small", frameon=False, handlelength=1.2)
+    return figure, data
 
 
 def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataFrame]:

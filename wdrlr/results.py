@@ -64,7 +64,11 @@ KEY = ("dataset", "protocol", "method", "seed", "tol", "solver", "split")
 _FILE_KEY = ("dataset", "protocol", "method", "seed")
 _LOCK_SECONDS = 60
 _NO_NUMBERS = frozenset(
-    f"{name}.py" for name in "differences notebook paper paths plots results significance tables".split()
+    f"{name}.py"
+    for name in (
+        *("differences", "notebook", "one_feature", "paper", "paths", "plots", "report", "results", "runtimes"),
+        *("significance", "synthetic", "tables", "worst_case"),
+    )
 )
 _BOOLEANS = {"True": True, "False": False}
 

@@ -1,0 +1,34 @@
+"""The tutorial as a reader runs it: small, from a folder that is not the project's."""
+
+from pathlib import Path
+
+import pandas as pd
+import papermill
+import pytest
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "tutorial.ipynb"
+
+
+def run(tmp_path, monkeypatch, **parameters):
+    monkeypatch.chdir(tmp_path)
+    given = {"n_splits": 1, "shifts": [0.0, 0.4], "figures_dir": "out"} | parameters
+    return papermill.execute_notebook(NOTEBOOK, "out.ipynb", given, progress_bar=False)
+
+
+def test_it_runs_and_writes_its_figures(tmp_path, monkeypatch):
+    notebook = run(tmp_path, monkeypatch)
+    names = ["tutorial_changes", "tutorial_path", "tutorial_shift"]
+    written = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert written == sorted(f"{name}.{kind}" for name in names for kind in ("csv", "pdf", "png"))
+    shift = pd.read_csv(tmp_path / "out" / "tutorial_shift.csv")
+    assert len(shift) == 4 * 2 * 2  # models, ways to draw, shares
+    assert shift["error"].between(0, 1).all()
+    clean = shift[shift["share"] == 0].groupby("model")["log-loss"].nunique()
+    assert (clean == 1).all()  # without a shift both ways to draw give the same table
+    output = "\n".join(str(cell.get("outputs")) for cell in notebook.cells)
+    assert "certified to tol" in output and "radius_max" in output
+
+
+def test_a_wrong_parameter_stops_it(tmp_path, monkeypatch):
+    with pytest.raises(papermill.PapermillExecutionError, match="unknown parameter 'n_split'"):
+        run(tmp_path, monkeypatch, n_split=1)
