@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from wdrlr import SeparableDataWarning, WassersteinLogisticRegression
+from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, load_dataset
 from wdrlr.certificate import worst_case_loss
 from wdrlr.problem import Problem, merge_duplicates
 
@@ -207,3 +207,19 @@ def test_works_with_scikit_learn_tools():
     assert cross_val_score(model, X, y, cv=3).mean() > 0.6
     copy = pickle.loads(pickle.dumps(model.fit(X, y)))
     assert copy.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("l1_penalty", [0.0, 1e-3])
+def test_a_warm_start_ends_where_a_cold_one_does(l1_penalty):
+    data = load_dataset("lymphography")
+    warm = WassersteinLogisticRegression(warm_start=True, l1_penalty=l1_penalty)
+    warm_steps, cold_steps = 0, 0
+    for radius in (1e-3, 1.1e-3, 0.0, 1e-2, 1.1e-2, 1e3, 1.2e-2):
+        warm.set_params(radius=radius).fit(data.X, data.y)
+        cold = WassersteinLogisticRegression(radius=radius, l1_penalty=l1_penalty).fit(data.X, data.y)
+        assert warm.gap_ <= 1e-6
+        assert warm.objective_ == pytest.approx(cold.objective_, abs=2e-6)
+        warm_steps, cold_steps = warm_steps + warm.n_iter_, cold_steps + cold.n_iter_
+    assert warm_steps != cold_steps  # the start is used
+    warm.fit(data.X.iloc[:, :5], data.y)  # other columns: a cold start
+    assert warm.gap_ <= 1e-6

@@ -70,7 +70,7 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
 
     # What the base class reads and what is fixed here.
     p, norm, l1_penalty, penalize_intercept, fit_intercept = 1.0, "l1", 0.0, False, True
-    handle_unknown, solver_options = "error", None
+    handle_unknown, solver_options, warm_start = "error", None, False
     categories_are_numbers = True
 
     def __init__(
@@ -176,7 +176,8 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
 
     radius, label_cost, p, norm, metric_scale, coef_bound = 0.0, 1.0, 1.0, "l1", None, None
     l1_penalty, penalize_intercept, fit_intercept = 0.0, True, True
-    categorical_features, coding, handle_unknown, solver_options = "from_dtype", "pm1", "error", None
+    categorical_features, coding, handle_unknown = "from_dtype", "pm1", "error"
+    solver_options, warm_start = None, False
 
     _parameter_constraints: ClassVar[dict] = {
         **WassersteinLogisticRegression._parameter_constraints,

@@ -32,11 +32,14 @@ class SeparableDataWarning(ConvergenceWarning):
     """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
 
 
+def takes_tailored(solver: str, p: float) -> bool:
+    """Whether the tailored solver is meant by ``solver``, which may be "auto"."""
+    return solver == "tailored" or (solver == "auto" and p == 1)
+
+
 def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
     """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
-    if solver == "auto":
-        solver = "tailored" if problem.metric.p == 1 else "column-constraint"
-    if solver == "tailored":
+    if takes_tailored(solver, problem.metric.p):
         return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
     from wdrlr.column_constraint import solve_column_constraint, solve_monolithic  # brings cvxpy
 
@@ -102,6 +105,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         Certified absolute gap of the objective at which to stop.
     max_iter : int, default 1000
         Largest number of Newton systems ("tailored") or rounds ("column-constraint").
+    warm_start : bool, default False
+        Start from the coefficients of the last fit if there are as many now; with "tailored" only. The result is the
+        same within ``tol``, sooner where radius, penalty or rows have changed a little.
     verbose : int, default 0
         Above 0, one line says what was done.
 
@@ -171,6 +177,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "conic_solver": [StrOptions({"auto", "MOSEK", "CLARABEL", "SCS"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -195,6 +202,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         conic_solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.radius = radius
@@ -214,6 +222,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         self.conic_solver = conic_solver
         self.tol = tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -245,7 +254,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             If the conic solver returns no point at all.
         """
         problem = self._encode(X, y, sample_weight)
-        options = self.solver_options or {}
+        options = dict(self.solver_options or {})
+        last = getattr(self, "solution_", None) if self.warm_start else None
+        if last and takes_tailored(self.solver, self.p) and len(last.b) == problem.n_coefficients:
+            options["start"] = last
         solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
         self._take(solution)
         if self.verbose:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from wdrlr.estimator import WassersteinLogisticRegression, warn_if_separable, warn_if_uncertified
+from wdrlr.estimator import WassersteinLogisticRegression, takes_tailored, warn_if_separable, warn_if_uncertified
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
 from wdrlr.solution import Solution
@@ -106,7 +106,7 @@ def solve_grid(
         The problems differ in these only, and share the coordinates of the tailored solver.
     """
     options = dict(model.solver_options or {})
-    if model.solver == "tailored" or (model.solver == "auto" and model.p == 1):
+    if takes_tailored(model.solver, model.p):
         options["coordinates"] = Coordinates(unit)
     return [
         model._solve(

@@ -139,7 +139,12 @@ class Coordinates:
 
 
 def solve_tailored(
-    problem: Problem, *, tol: float = 1e-6, max_iter: int = 500, coordinates: Coordinates | None = None
+    problem: Problem,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+    coordinates: Coordinates | None = None,
+    start: Solution | None = None,
 ) -> Solution:
     """Minimise the objective of ``problem`` to a certified absolute gap of ``tol``.
 
@@ -153,6 +158,8 @@ def solve_tailored(
         Largest number of Newton systems. If it is reached the gap of the solution is above ``tol``.
     coordinates : Coordinates or None
         Those of a problem with the same data and coding, to save making them again.
+    start : Solution or None
+        That of a problem with as many coefficients, to start near it. The result is the same within ``tol``.
 
     Raises
     ------
@@ -164,8 +171,8 @@ def solve_tailored(
     known = closed_form(problem)
     if known is not None:
         return known
-    start = perf_counter()
-    method = _InteriorPoint(problem, coordinates or Coordinates(problem), tol)
+    began = perf_counter()
+    method = _InteriorPoint(problem, coordinates or Coordinates(problem), tol, start)
     while method.upper - method.lower > tol and method.n_steps < max_iter:
         method.step()
     b = method.coordinates.b_of_theta.times(method.best)
@@ -177,7 +184,7 @@ def solve_tailored(
         lower=min(method.lower, method.upper),
         n_rounds=method.n_steps,
         n_cuts=len(method.p),
-        solver_seconds=perf_counter() - start,
+        solver_seconds=perf_counter() - began,
     )
     return prefer_constant(problem, solution, tol)
 
@@ -189,7 +196,7 @@ class _InteriorPoint:
     every penalised coefficient |b_j| <= r_j: plus = r - b, minus = r + b, with plus_p + minus_p = penalty.
     """
 
-    def __init__(self, problem: Problem, coordinates: Coordinates, tol: float):
+    def __init__(self, problem: Problem, coordinates: Coordinates, tol: float, start: Solution | None = None):
         self.problem, self.coordinates, self.tol = problem, coordinates, tol
         self.data, E = coordinates.data, coordinates.E
         metric = problem.metric
@@ -207,7 +214,13 @@ class _InteriorPoint:
         self._make_limits()
         self.theta = np.zeros(E)
         self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
-        self.theta[self.top_column] = 0.1 * self.top_sign
+        if start is not None:  # a little off the walls
+            self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ start.b
+            if problem.radius > 0 and start.lam > 0:
+                self.theta[-1] = 1.05 * start.lam
+        if self.n_top_rows:
+            level = np.maximum.reduceat(-self.limits.times(self.theta)[: self.n_top_rows], self.top_start)
+            self.theta[self.top_column[self.top_start]] = self.top_sign[self.top_start] * (level + 0.1)
         w = self.data.w
         self.tau = FIRST_TAU / len(w)
         empty = kernels.empty_pool(len(w), E)
@@ -220,11 +233,10 @@ class _InteriorPoint:
         self.p = self._normalised(self.tau / self.f)
         self.limit_f = self._above_rounding(self.limits.values(self.theta))
         self.limit_p = np.minimum(self.tau / self.limit_f, 1.0)
-        self.plus = 2 * self.tau / self.gamma
-        self.minus = self.plus.copy()
-        self.plus_p = self.gamma / 2
-        self.minus_p = self.gamma / 2
-        self.b_before = np.zeros(len(self.gamma))
+        self.b_before = self.penalised_rows.times(self.theta)
+        r = np.abs(self.b_before) + 2 * self.tau / self.gamma
+        self.plus, self.minus = r - self.b_before, r + self.b_before
+        self.plus_p, self.minus_p = self.gamma * self.minus / (2 * r), self.gamma * self.plus / (2 * r)
         self.upper, self.lower, self.best = np.inf, 0.0, self.theta
         self.n_steps, self.length, self.proximal = 0, 1.0, PROXIMAL
 
