@@ -52,6 +52,13 @@ def test_the_readme_has_two_commands_that_exist():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 
 
+def test_the_quick_start_of_the_readme_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "certified to tol" in done.stdout
+
+
 @pytest.mark.parametrize("target", ["table1", "test"])
 def test_make_knows_its_targets(target):
     done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
