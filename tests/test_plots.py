@@ -3,11 +3,13 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
 from wdrlr.methods import METHODS
-from wdrlr.plots import TEXT_WIDTH, box_plots, figure_style, save_figure
+from wdrlr.plots import TEXT_WIDTH, box_plots, figure_style, runtime_panels, save_figure
+from wdrlr.runtimes import COLUMNS, GRIDS, Setting, summarise
 
 
 def make_rows(methods, datasets=("spect", "car")):
@@ -47,6 +49,26 @@ def test_few_methods_and_panels_that_stay_empty():
     figure.canvas.draw()
     labelled = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in figure.axes[:4]]
     assert labelled == [False, True, True, True]
+    plt.close(figure)
+
+
+def test_runtimes_have_a_point_or_a_marker_at_every_size(tmp_path):
+    panels = GRIDS["quick"]
+    of_cost = summarise(pd.DataFrame(columns=list(COLUMNS)), panels, ["m"], Setting())
+    solved = of_cost["solver"] != "monolithic"
+    of_cost.loc[solved, ["low", "median", "high"]] = [0.5, 1.0, 2.0]
+    of_cost.loc[solved, "missing"] = ""
+    of_cost.loc[~solved, "missing"] = "memory guard"
+    figure, data = runtime_panels(of_cost, panels, 60.0)
+    assert len(data) == len(of_cost)
+    for axis, (name, panel) in zip(figure.axes, panels.items(), strict=True):
+        assert axis.get_yscale() == "log" and axis.get_xlabel() == panel.axis
+        lines = [line for line in axis.get_lines() if len(line.get_xdata()) and line.get_linestyle() in ("-", "--")]
+        markers = [line for line in axis.get_lines() if line.get_marker() == "s" and len(line.get_xdata())]
+        points = sum(np.isfinite(line.get_ydata()).sum() for line in lines)
+        assert points == (of_cost["panel"].eq(name) & solved).sum()
+        assert len(markers) == (0 if name == "scheme" else 1)
+        assert all(list(line.get_ydata()) == [60.0] * 3 for line in markers)
     plt.close(figure)
 
 
