@@ -13,7 +13,7 @@ from wdrlr.column_constraint import Easing, solve_column_constraint, solve_monol
 from wdrlr.conic import OutOfTime
 from wdrlr.cuts import all_cuts
 from wdrlr.largest_radius import largest_useful_radius
-from wdrlr.programs import solve_program
+from wdrlr.programs import ProgramSolution, solve_program
 from wdrlr.solution import best_constant, closed_form, is_separable
 
 SETTINGS = [
@@ -146,6 +146,13 @@ def test_a_time_limit_returns_the_last_round_with_its_true_gap(monkeypatch):
         solve_column_constraint(problem, time_limit=0.0)
     with pytest.raises(OutOfTime):
         solve_monolithic(problem, time_limit=0.0)
+
+
+def test_a_violation_whose_exponential_overflows_has_a_finite_bound():
+    problem = random_problem(11, N=5)
+    wild = ProgramSolution(False, 0.0, np.full(problem.n_coefficients, 1e4), 0.0, np.zeros(5), np.zeros(10))
+    _, excess = column_constraint._violated(problem, wild, 1e-6, False)
+    assert 1e3 < excess < np.inf
 
 
 def test_easing_schedules_and_thresholds():

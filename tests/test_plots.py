@@ -3,11 +3,21 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
 from wdrlr.methods import METHODS
-from wdrlr.plots import TEXT_WIDTH, box_plots, changes_plot, figure_style, one_feature_plot, save_figure
+from wdrlr.plots import (
+    TEXT_WIDTH,
+    box_plots,
+    changes_plot,
+    figure_style,
+    one_feature_plot,
+    runtime_panels,
+    save_figure,
+)
+from wdrlr.runtimes import COLUMNS, GRIDS, Setting, summarise
 
 
 def make_rows(methods, datasets=("spect", "car")):
@@ -100,4 +110,24 @@ def test_figure_1_has_its_bands_and_a_stem_for_every_atom():
     assert right.get_yscale() == "log" and right.get_ylim()[0] < 2e-6
     stems = [path.vertices for lines in right.collections for path in lines.get_paths()]
     assert sorted(stem[1, 1] for stem in stems) == pytest.approx(sorted(atom[3] for atom in atoms))
+    plt.close(figure)
+
+
+def test_runtimes_have_a_point_or_a_marker_at_every_size(tmp_path):
+    panels = GRIDS["quick"]
+    of_cost = summarise(pd.DataFrame(columns=list(COLUMNS)), panels, ["m"], Setting())
+    solved = of_cost["solver"] != "monolithic"
+    of_cost.loc[solved, ["low", "median", "high"]] = [0.5, 1.0, 2.0]
+    of_cost.loc[solved, "missing"] = ""
+    of_cost.loc[~solved, "missing"] = "memory guard"
+    figure, data = runtime_panels(of_cost, panels, 60.0)
+    assert len(data) == len(of_cost)
+    for axis, (name, panel) in zip(figure.axes, panels.items(), strict=True):
+        assert axis.get_yscale() == "log" and axis.get_xlabel() == panel.axis
+        lines = [line for line in axis.get_lines() if len(line.get_xdata()) and line.get_linestyle() in ("-", "--")]
+        markers = [line for line in axis.get_lines() if line.get_marker() == "s" and len(line.get_xdata())]
+        points = sum(np.isfinite(line.get_ydata()).sum() for line in lines)
+        assert points == (of_cost["panel"].eq(name) & solved).sum()
+        assert len(markers) == (0 if name == "scheme" else 1)
+        assert all(list(line.get_ydata()) == [60.0] * 3 for line in markers)
     plt.close(figure)

@@ -124,9 +124,9 @@ def solve_column_constraint(
         solver_seconds += perf_counter() - start
 
         start = perf_counter()
-        new, violation = _violated(problem, program, tol, all_violated)
+        new, excess = _violated(problem, program, tol, all_violated)
         separation_seconds += perf_counter() - start
-        upper = min(upper, program.value + np.log1p(violation))
+        upper = min(upper, program.value + excess)
         bounds.append((program.value, upper))
         last = (cuts, program)
         logger.debug("round %d: LB %.8f, UB %.8f, %d cuts", len(bounds), *bounds[-1], len(cuts))
@@ -240,7 +240,10 @@ def _other(form: str) -> str:
 
 
 def _violated(problem: Problem, program: ProgramSolution, tol: float, all_violated: bool) -> tuple[Cuts, float]:
-    """The cuts to add, and the largest violation u + v - 1 = exp(L(a) - lam d - s) - 1 over both labels."""
+    """The cuts to add, and log(1 + the largest violation) over both labels.
+
+    The violation is u + v - 1 = exp(L(a) - lam d - s) - 1, whose exponential can overflow and is not needed.
+    """
     found, largest = [], 0.0
     if problem.radius > 0:
         lam = max(program.lam, problem.metric.dual_norm(problem.numeric(program.b)))
@@ -248,7 +251,7 @@ def _violated(problem: Problem, program: ProgramSolution, tol: float, all_violat
             worst = most_violated(problem, program.b, lam, flipped)
             excess = worst.value - program.s
             most = int(np.argmax(excess))
-            largest = max(largest, float(np.expm1(excess[most])))
+            largest = max(largest, float(excess[most]))
             chosen = np.flatnonzero(excess > tol / 10) if all_violated else np.array([most])
             found.append(Cuts(chosen, worst.z[chosen], np.full(len(chosen), flipped)))
     else:

@@ -286,11 +286,11 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
                 if name == "scheme":
                     ms = sorted(set(of_panel["m"]))
                     color, style = shades[ms.index(solver[1])], "-" if solver[0] == "algorithm1" else "--"
-                solved = line[np.isfinite(line["median"])]
+                solved = line.replace(np.inf, np.nan).assign(high=line["high"].clip(upper=time_limit))
                 axis.plot(solved[panel.axis], solved["median"], style, color=color, marker=".", markersize=4, lw=1)
                 if style == "-":
-                    high = solved["high"].clip(upper=time_limit)
-                    axis.fill_between(solved[panel.axis], solved["low"], high, color=color, alpha=0.2, lw=0)
+                    band = solved.dropna(subset="median")
+                    axis.fill_between(band[panel.axis], band["low"], band["high"], color=color, alpha=0.2, lw=0)
                 for reason, mark in marks.items():
                     at = line.loc[line["missing"] == reason, panel.axis]
                     axis.plot(at, [time_limit] * len(at), mark, color=color, mfc="none", markersize=5, mew=0.9)
@@ -305,7 +305,7 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
                 axis.set_ylabel("seconds of a fit")
             if name == "scheme":
                 entries = [Line2D([], [], color=shade, label=f"m = {m}") for shade, m in zip(shades, ms, strict=True)]
-                axis.legend(handles=entries, fontsize="x-small", framealpha=0.8, borderpad=0.3, loc="upper left")
+                axis.legend(handles=entries, fontsize="x-small", borderpad=0.3, ncols=2, loc="lower right")
         entries = [Line2D([], [], color=color, label=SOLVERS[solver]) for solver, color in solver_color.items()]
         entries += [
             Line2D([], [], color="0.3", ls="", marker=marks[reason], mfc="none", label=label)
