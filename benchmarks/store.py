@@ -64,7 +64,7 @@ def machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9 if hasattr(os, "sysconf") else float("nan")
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     blas = sorted({f"{library['internal_api']}={library.get('architecture')}" for library in libraries})
-    more = [f"{name}={found}" for name in ("numba", "dro") if (found := _version(name))]
+    more = [f"{name}={found}" for name in ("dro",) if (found := _version(name))]
     return (
         f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GB, {_system()}; one thread; "
         f"{' '.join([versions(), *more, *blas])}"
