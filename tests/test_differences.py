@@ -74,7 +74,7 @@ def test_only_splits_that_both_have_are_paired(tried):
 def test_a_change_is_likely_if_it_closes_and_opens_nothing(tried):
     judged = judge_variants(compare_variants(*tried))
     coding = judged.loc["PI-coding"]
-    assert list(coding[["likely", "far", "closes", "near", "opens"]]) == [True, 1, 1, 1, 0]
+    assert list(coding[["likely", "far", "closes", "worsens", "near", "opens"]]) == [True, 1, 1, 0, 1, 0]
     assert coding["rms_after"] < coding["rms_before"]
     assert coding["reason"] == VARIANTS["PI-coding"].reason
     assert not judged.loc["PI-intercept", "likely"]
@@ -87,7 +87,14 @@ def test_a_change_that_moves_a_near_mean_away_is_not_likely(tried):
     judged = judge_variants(compared)
     assert list(judged.loc["PI-coding", ["likely", "closes", "opens"]]) == [False, 1, 1]
     explained = explain_differences(summary_of(compared), compared).set_index("dataset")
-    assert "but that opens 1 of 1 others" in explained.loc["lymphography", "likely_reason"]
+    assert "but that makes 1 other differences far or farther" in explained.loc["lymphography", "likely_reason"]
+
+
+def test_a_far_difference_can_get_worse(tried):
+    rows, _ = tried
+    worse = rows_of("lymphography", "PI", around(PAPER["lymphography", "PI"] + 6, 1.2), "code-PI-coding")
+    judged = judge_variants(compare_variants(rows, worse))
+    assert list(judged.loc["PI-coding", ["likely", "far", "closes", "worsens"]]) == [False, 1, 0, 1]
 
 
 def summary_of(compared, **more):

@@ -91,14 +91,15 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     """What each change does to the means that are `FAR` from the paper's, and to those that are not.
 
     A change counts only if it is more than twice its standard error. It closes a far difference if less than `FAR`
-    standard errors remain, and it opens one that was near if more remain.
+    standard errors remain, worsens it if more percentage points remain, and opens one that was near if `FAR` or more
+    standard errors remain.
 
     Returns
     -------
     DataFrame indexed by variant with the columns reason; likely (as a part of how the printed numbers were made: it
-    closes some, opens none, and lowers the root mean square); far (how many such means it was tried on), closes, near,
-    opens; rms_before and rms_after: the root mean square of the differences over all of them, in the standard errors of
-    our means; from the one after, the variance that the changes themselves have is taken off.
+    closes some, opens none, and lowers the root mean square); far (how many such means it was tried on), closes,
+    worsens, near, opens; rms_before and rms_after: the root mean square of the differences over all of them, in the
+    standard errors of our means; from the one after, the variance that the changes themselves have is taken off.
     """
     moved = compared["change"].abs() > 2 * compared["change_se"]
     before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
@@ -109,6 +110,7 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
             "variant": compared["variant"],
             "far": far,
             "closes": far & moved & (after <= FAR),
+            "worsens": far & moved & (compared["remaining"].abs() > compared["difference"].abs()),
             "near": ~far,
             "opens": ~far & moved & (after > FAR),
             "rms_before": before**2,
@@ -116,7 +118,11 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
         }
     )
     by_variant = marks.groupby("variant", sort=False)
-    judged = by_variant[["far", "closes", "near", "opens"]].sum().join(by_variant[["rms_before", "rms_after"]].mean())
+    judged = (
+        by_variant[["far", "closes", "worsens", "near", "opens"]]
+        .sum()
+        .join(by_variant[["rms_before", "rms_after"]].mean())
+    )
     judged[["rms_before", "rms_after"]] = np.sqrt(judged[["rms_before", "rms_after"]].clip(lower=0))
     likely = (judged["closes"] > 0) & (judged["opens"] == 0) & (judged["rms_after"] < judged["rms_before"])
     judged.insert(0, "likely", likely)
@@ -153,8 +159,8 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
             reasons.append(f"none of {', '.join(tried['variant'])} closes it")
         else:
             best = closing.iloc[0]
-            opens, near = judged.loc[best["variant"], ["opens", "near"]]
-            caveat = f"; but that opens {opens} of {near} others" if opens else ""
+            opens, worsens = judged.loc[best["variant"], ["opens", "worsens"]]
+            caveat = f"; but that makes {opens + worsens} other differences far or farther" if opens + worsens else ""
             reasons.append(f"{best['variant']}: {VARIANTS[best['variant']].reason}{caveat}")
     return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(likely_reason=reasons)
 
