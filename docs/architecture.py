@@ -34,7 +34,8 @@ def draw() -> str:
     """The picture as svg."""
     height = ROW * (len(LAYERS) + 2) + 10
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="14">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="sans-serif" font-size="14">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>',

@@ -1,8 +1,8 @@
 """Settings of the documentation: `make docs` builds it into docs/_build.
 
-Sphinx with MyST-NB rather than Jupyter Book 2: that one's tool (mystmd) fetches its templates from the network, and this
-site is built offline, in the tests too. The pages need no network either: formulas become MathML, and the theme brings
-its own scripts.
+Sphinx with MyST-NB rather than Jupyter Book 2: that one's tool (mystmd) fetches its templates from the network, and
+this site is built offline, in the tests too. The pages need no network either: formulas become MathML, and the theme
+brings its own scripts.
 """
 
 import importlib.metadata
@@ -25,6 +25,7 @@ release = importlib.metadata.version("wdrlr")
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build"]
 default_role = "code"
+highlight_language = "none"  # what is indented is a formula or a shell command
 
 html_theme = "furo"
 html_title = "wdrlr"
