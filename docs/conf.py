@@ -75,7 +75,8 @@ def plain_docstring(app, what, name, obj, options, lines):
     underlines = [i for i, line in enumerate(lines) if line.strip() and not line.strip(" -")]
     sections = {lines[i - 1].strip(): i - 1 for i in underlines}
     n_text = min(sections.values(), default=len(lines))
-    written: list[str] = []
+    # napoleon takes what is before a colon in a property's first line for its type: an empty comment goes first.
+    written = ["..", ""] if what == "property" else []
     in_formula = False
     for i, line in enumerate(lines):
         starts = i < n_text and line.startswith("    ") and not in_formula and i > 0 and not lines[i - 1].strip()
