@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: table1 test lint format datasets clean
+.PHONY: table1 test lint format docs datasets clean
 
 table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
 	mkdir -p $(OUT)
@@ -29,11 +29,14 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: .venv/installed  ## The documentation, in docs/_build/html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build/html
+
 datasets: .venv/installed  ## The sizes of the data sets beside the paper's
 	$(BIN)/python -m wdrlr.data_prep
 
 clean:
-	rm -rf .venv build dist *.egg-info out
+	rm -rf .venv build dist *.egg-info out docs/_build docs/notebooks
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -38,9 +38,10 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
 
     Returns
     -------
-    Dataset with `X` (DataFrame of categorical columns with declared levels and of float columns, nan where
-        missing), `y` (array of +1, the majority class, and -1), the counts `N`, `n`, `k`, `m`,
-        `positive_class`, `negative_classes` and `record`.
+    Dataset
+        With `X` (DataFrame of categorical columns with declared levels and of float columns, nan where missing),
+        `y` (array of +1, the majority class, and -1), the counts `N`, `n`, `k`, `m`, `positive_class`,
+        `negative_classes` and `record`.
 
     Raises
     ------
@@ -74,8 +75,9 @@ def dataset_counts(data_dir: str | os.PathLike[str] | None = None) -> pd.DataFra
 
     Returns
     -------
-    DataFrame indexed by data set, with the columns N, N_paper, n, n_paper, k, k_paper, m, m_paper, and reason: why
-        they differ, empty where they agree. A set whose files can't be had has no counts, its reason says so.
+    DataFrame indexed by data set
+        The columns N, N_paper, n, n_paper, k, k_paper, m, m_paper, and reason: why they differ, empty where they
+        agree. A set whose files can't be had has no counts, its reason says so.
 
     Raises
     ------

@@ -273,9 +273,9 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame indexed by "label" and the features, the most changed first: ``mass`` (the probability that it differs
-    from the source row), ``commonest`` (the change with the largest mass, "from → to", or by how much for a number; ""
-    where nothing is changed) and ``commonest_mass``.
+    DataFrame indexed by "label" and the features, the most changed first
+        ``mass`` (the probability that it differs from the source row), ``commonest`` (the change with the largest mass,
+        "from → to", or by how much for a number; "" where nothing is changed) and ``commonest_mass``.
 
     Raises
     ------

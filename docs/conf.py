@@ -1,0 +1,111 @@
+"""Settings of the documentation: `make docs` builds it into docs/_build.
+
+Sphinx with MyST-NB rather than Jupyter Book 2: that one's tool (mystmd) fetches its templates from the network, and
+this site is built offline, in the tests too. The pages need no network either: formulas become MathML, and the theme
+brings its own scripts.
+"""
+
+import importlib.metadata
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(ROOT))
+
+project = "wdrlr"
+author = "The wdrlr developers"
+release = importlib.metadata.version("wdrlr")
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+exclude_patterns = ["_build"]
+default_role = "code"
+highlight_language = "none"  # what is indented is a formula or a shell command
+
+html_theme = "furo"
+html_title = "wdrlr"
+html_show_copyright = False
+html_show_sourcelink = False
+html_theme_options = {"source_repository": ""}
+
+# The notebooks are shown as they were committed, with their outputs; the tests of notebooks/ run them.
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}  # scikit-learn makes them
+autodoc_typehints = "none"  # the docstrings say more
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+
+def copy_notebooks():
+    """Copy ../notebooks to here: Sphinx takes pages from one folder only. The copies are not committed.
+
+    Progress bars are left out, since they are drawn by scripts from the network.
+    """
+    copies = DOCS / "notebooks"
+    shutil.rmtree(copies, ignore_errors=True)
+    copies.mkdir()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        notebook.metadata.pop("widgets", None)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = [one for one in cell.outputs if WIDGET not in one.get("data", {})]
+        nbformat.write(notebook, copies / path.name)
+
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def plain_docstring(app, what, name, obj, options, lines):
+    """Docstrings are written for reading in the code: formulas are indented without a mark, |b| is an absolute value.
+
+    So indented blocks in the text before the first section become literal, bars elsewhere are escaped, and numbered
+    references become lines of their own.
+    """
+    underlines = [i for i, line in enumerate(lines) if line.strip() and not line.strip(" -")]
+    sections = {lines[i - 1].strip(): i - 1 for i in underlines}
+    n_text = min(sections.values(), default=len(lines))
+    # napoleon takes what is before a colon in a property's first line for its type: an empty comment goes first.
+    written = ["..", ""] if what == "property" else []
+    in_formula = False
+    for i, line in enumerate(lines):
+        starts = i < n_text and line.startswith("    ") and not in_formula and i > 0 and not lines[i - 1].strip()
+        in_formula = i < n_text and (starts or (in_formula and (line.startswith("    ") or not line.strip())))
+        written += ["::", ""] if starts else []
+        plain = in_formula or i > sections.get("Examples", len(lines))
+        escaped = line if plain else re.sub(r"`+[^`]*`+|\|", _escape_bar, line)
+        written.append(re.sub(r"^\[\d+\] ", r"| \g<0>", escaped))
+    lines[:] = written
+
+
+def _escape_bar(found):
+    return r"\|" if found[0] == "|" else found[0]
+
+
+def visit_math(translator, node):
+    tex = node.astext()
+    block = isinstance(node, nodes.math_block)
+    if block:
+        translator.body.append(translator.starttag(node, "div", CLASS="math"))
+    translator.body.append(tex2mathml(tex, as_block=block))
+    translator.body.append("</div>\n" if block else "")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    copy_notebooks()
+    app.add_html_math_renderer("mathml", inline_renderers=(visit_math, None), block_renderers=(visit_math, None))
+    app.connect("autodoc-process-docstring", plain_docstring, priority=100)  # before napoleon
+
+
+html_math_renderer = "mathml"
