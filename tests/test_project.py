@@ -103,6 +103,10 @@ def test_type_checkers_see_the_public_names():
 def test_the_table_of_the_readme_is_that_of_the_results():
     table = pd.read_csv(ROOT / "figures" / "table1_all_code.csv").set_index(["dataset", "method"])
     columns = ["LR", "DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m"]
-    for dataset in table.index.unique("dataset"):
-        cells = [f"{table.loc[(dataset, c), 'ours']:.2f} ({table.loc[(dataset, c), 'paper']:.2f})" for c in columns]
+    complete = table[table["n_splits"] == 100]
+    assert len(complete)
+    for dataset in complete.index.unique("dataset"):
+        cells = [
+            f"{complete.loc[(dataset, c), 'ours']:.2f} ({complete.loc[(dataset, c), 'paper']:.2f})" for c in columns
+        ]
         assert f"| {dataset} | {' | '.join(cells)} |" in (ROOT / "README.md").read_text()
