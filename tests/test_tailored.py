@@ -142,6 +142,24 @@ def test_coordinates_can_be_shared_between_radii_and_penalties():
         assert solve_tailored(at(problem, radius), coordinates=shared).b.tolist() == alone.b.tolist()
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"coef_bound": np.inf, "radius": 1e-6},  # coefficients far outside the box
+        {"radius": 0.0},  # no lam to start from, and large slopes of the numbers
+        {"norm": "linf", "radius": 1e-6},  # lam below the other norm
+    ],
+)
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_start_that_is_not_feasible_is_made_so(other, norm):
+    setting = {"N": 30, "n": 2, "n_levels": (2, 3), "radius": 1e-4, "coef_bound": 0.3, "norm": norm}
+    problem = random_problem(8, **setting)
+    start = solve_tailored(random_problem(8, **{**setting, "coef_bound": 50.0, **other}))
+    solution = solve_tailored(problem, start=start)
+    assert 0 <= solution.gap <= 1e-6
+    assert upper_bound(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
 def test_stopping_early_is_visible_in_the_gap():
     solution = solve_tailored(random_problem(7, N=30), max_iter=2)
     assert solution.n_rounds == 2
