@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import entr
 
 from tests.instances import at, random_problem
 from tests.test_column_constraint import SETTINGS
 from wdrlr import WassersteinLogisticRegression, kernels
-from wdrlr.certificate import lower_bound, upper_bound
+from wdrlr.certificate import coefficient_bounds, lower_bound, residual_charge, upper_bound
 from wdrlr.column_constraint import solve_column_constraint
 from wdrlr.cuts import initial_cuts
 from wdrlr.datasets import load_dataset
@@ -142,6 +143,24 @@ def test_coordinates_can_be_shared_between_radii_and_penalties():
         assert solve_tailored(at(problem, radius), coordinates=shared).b.tolist() == alone.b.tolist()
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"coef_bound": np.inf, "radius": 1e-6},  # coefficients far outside the box
+        {"radius": 0.0},  # no lam to start from, and large slopes of the numbers
+        {"norm": "linf", "radius": 1e-6},  # lam below the other norm
+    ],
+)
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_start_that_is_not_feasible_is_made_so(other, norm):
+    setting = {"N": 30, "n": 2, "n_levels": (2, 3), "radius": 1e-4, "coef_bound": 0.3, "norm": norm}
+    problem = random_problem(8, **setting)
+    start = solve_tailored(random_problem(8, **{**setting, "coef_bound": 50.0, **other}))
+    solution = solve_tailored(problem, start=start)
+    assert 0 <= solution.gap <= 1e-6
+    assert upper_bound(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
 def test_stopping_early_is_visible_in_the_gap():
     solution = solve_tailored(random_problem(7, N=30), max_iter=2)
     assert solution.n_rounds == 2
@@ -204,3 +223,31 @@ def test_absorb_cancels_a_balance_as_it_says(seed):
                 slopes.append(v[c] / mass[c])
     assert moved == pytest.approx(1e-6 / max(slopes))
     assert kernels.absorb(1e6 * wanted, data, pool, mass, v)[1] == np.inf
+
+
+def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
+    """The only cut takes the intercept's share, then gives mass: entropy is kept at its new slope only."""
+    problem = replace(one_sample(n=0, n_levels=(2,), label_cost=np.inf), y=np.ones(1))
+    coordinates = Coordinates(problem)
+    data, theta = coordinates.data, np.array([0.0, 0.0, 10.0])
+    _, owner, new = kernels.separate(theta, data, 1.0, np.inf, np.array([-np.inf]), kernels.empty_pool(1, 3))
+    pool, _ = kernels.merge(kernels.empty_pool(1, 3), np.zeros(0, bool), owner, new)
+    mass, v = np.ones(1), np.full(1, 0.5)
+    entropy, moved, rest = kernels.absorb(np.array([0.02, 0.01, 0.0]), data, pool, mass, v)
+    # v = 0.52 now fits the intercept; mass 0.01 / 0.52 at this slope fits the level and leaves 0.52 behind.
+    assert moved == pytest.approx(0.01 / 0.52)
+    assert entropy == pytest.approx(entr(0.52) + entr(0.48) - np.log(2))
+    assert not rest.any()
+
+
+@pytest.mark.parametrize("what", ["r", "spent"])
+def test_what_is_not_finite_gives_no_bound(what):
+    problem = random_problem(0)
+    bounds = coefficient_bounds(problem, np.log(2))
+    r, spent = np.zeros(problem.n_coefficients), 0.0
+    assert residual_charge(problem, bounds, problem.penalty, r, r, spent, problem.radius, np.log(2))[0] == 0.0
+    if what == "r":
+        r[-1] = np.nan
+    else:
+        spent = np.nan
+    assert residual_charge(problem, bounds, problem.penalty, r, 0 * r, spent, problem.radius, np.log(2))[0] == np.inf

@@ -253,9 +253,11 @@ def residual_charge(
 
     Returns
     -------
-    charge, r, spent : the charge, what is left of r, and what is spent with the numbers
+    charge, r, spent : the charge (inf if anything is not finite), what is left of r, what is spent with the numbers
     """
     constant, per_lam = bounds
+    if not (np.isfinite(spent) and np.isfinite(r).all()):
+        return np.inf, r, spent
     r = r - np.clip(r, -penalty, penalty)
     numbers = slice(1, 1 + problem.n_numeric)
     if problem.n_numeric and problem.radius > 0:

@@ -534,8 +534,13 @@ def absorb(balance, data, pool, mass, v):
         dv = -balance[0] * pool.sign[best]
         if abs(dv) > 0.1 * flexible:
             return 0.0, np.inf, balance
-        entropy = mass[best] * (_entropy((v[best] + dv) / mass[best]) - _entropy(v[best] / mass[best]))
+        t = (v[best] + dv) / mass[best]
+        entropy = mass[best] * (_entropy(t) - _entropy(v[best] / mass[best]))
         _add_row(balance, dv * pool.sign[best], best_i, x, pool, best)
+        side = 0 if pool.sign[best] > 0 else 1
+        for j in range(data.z.shape[1]):  # mass that it gives is moved at its new slope
+            if source[side, data.z[best_i, j]] == best:
+                steepest[side, data.z[best_i, j]] = t
     for j in range(data.offsets.size - 1):
         common = data.offsets[j]
         while data.column[common] >= 0:

@@ -214,10 +214,12 @@ class _InteriorPoint:
         self._make_limits()
         self.theta = np.zeros(E)
         self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
-        if start is not None:  # a little off the walls
-            self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ start.b
-            if problem.radius > 0 and start.lam > 0:
-                self.theta[-1] = 1.05 * start.lam
+        if start is not None:  # a little off the walls, which may stand elsewhere in the start's problem
+            b = np.clip(start.b, -problem.coef_bound, problem.coef_bound)
+            self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ b
+            if problem.radius > 0:
+                lam = start.lam if start.lam > 0 else self.theta[-1]
+                self.theta[-1] = 1.05 * max(lam, metric.dual_norm(problem.numeric(b)))
         if self.n_top_rows:
             level = np.maximum.reduceat(-self.limits.times(self.theta)[: self.n_top_rows], self.top_start)
             self.theta[self.top_column[self.top_start]] = self.top_sign[self.top_start] * (level + 0.1)
