@@ -161,6 +161,19 @@ def test_a_start_that_is_not_feasible_is_made_so(other, norm):
     assert upper_bound(problem, solution.b)[0] <= solution.upper + 1e-10
 
 
+def test_a_start_that_is_worse_than_0_is_not_used():
+    problem = random_problem(9, N=30, radius=0.05)
+    start = replace(solve_tailored(problem), b=np.full(problem.n_coefficients, 50.0))
+    assert solve_tailored(problem, start=start).b.tolist() == solve_tailored(problem).b.tolist()
+
+
+def test_a_box_bounds_the_coefficients_at_radius_0_too():
+    """Whatever the scale of the numbers."""
+    problem = random_problem(0, n=1, radius=0.0, coef_bound=7.0)
+    problem.x[:] *= 1e6
+    assert (coefficient_bounds(problem, np.log(2))[0] == 7.0).all()
+
+
 def test_stopping_early_is_visible_in_the_gap():
     solution = solve_tailored(random_problem(7, N=30), max_iter=2)
     assert solution.n_rounds == 2

@@ -13,7 +13,8 @@ from wdrlr.cuts import Cuts, data_cuts, join
 from wdrlr.problem import Problem, log_loss
 from wdrlr.separation import candidates
 
-# At radius 0 nothing bounds the coefficients. The lower bound then holds for all b with |b_j| max_i |x_ij| below this.
+# At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b with
+# |b_j| max_i |x_ij| below this.
 LARGEST_COEFFICIENT = 1e4
 
 
@@ -280,7 +281,8 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     The objective of the heaviest sample i gives w_i (L(-y f(x_i, z)) - lam d) <= upper for every z and both labels,
     hence a bound on |f(x_i, z)| for z = z_i and for every z that differs from it in one feature, hence bounds on
     level differences and on the intercept. If labels cannot be changed, one heavy sample of each class takes the
-    place of the two labels. Numbers are bounded by dual_norm(b_N) <= lam. At radius 0 see ``LARGEST_COEFFICIENT``.
+    place of the two labels. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds everything.
+    At radius 0 without a box see ``LARGEST_COEFFICIENT``.
 
     Returns
     -------
@@ -288,12 +290,12 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     """
     n, p = problem.n_numeric, problem.n_coefficients
     constant, per_lam = np.full(p, LARGEST_COEFFICIENT), np.zeros(p)
+    if np.isfinite(problem.coef_bound):
+        return np.full(p, problem.coef_bound), per_lam
     if problem.radius == 0:
         width = np.abs(problem.x).max(axis=0, initial=0.0)
         constant[1 : 1 + n] /= np.where(width > 0, width, 1.0)
-        return np.minimum(constant, problem.coef_bound), per_lam
-    if np.isfinite(problem.coef_bound):
-        return np.full(p, problem.coef_bound), per_lam
+        return constant, per_lam
     heavy = [np.flatnonzero(problem.y == label) for label in (-1, 1)]
     heavy = [index[np.argmax(problem.w[index])] for index in heavy if index.size]
     if np.isfinite(problem.metric.label_change):

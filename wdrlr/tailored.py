@@ -32,7 +32,7 @@ from scipy.linalg import lapack
 from scipy.special import expit
 
 from wdrlr import kernels
-from wdrlr.certificate import coefficient_bounds, reserve, residual_charge
+from wdrlr.certificate import coefficient_bounds, reserve, residual_charge, upper_bound
 from wdrlr.problem import Problem, log_loss
 from wdrlr.solution import Solution, closed_form, prefer_constant
 
@@ -159,7 +159,8 @@ def solve_tailored(
     coordinates : Coordinates or None
         Those of a problem with the same data and coding, to save making them again.
     start : Solution or None
-        That of a problem with as many coefficients, to start near it. The result is the same within ``tol``.
+        That of a problem with as many coefficients, to start near it unless b = 0 is better. The result is the same
+        within ``tol``.
 
     Raises
     ------
@@ -216,10 +217,11 @@ class _InteriorPoint:
         self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
         if start is not None:  # a little off the walls, which may stand elsewhere in the start's problem
             b = np.clip(start.b, -problem.coef_bound, problem.coef_bound)
-            self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ b
-            if problem.radius > 0:
-                lam = start.lam if start.lam > 0 else self.theta[-1]
-                self.theta[-1] = 1.05 * max(lam, metric.dual_norm(problem.numeric(b)))
+            objective, lam = upper_bound(problem, b)
+            if objective < LOG_2:  # else b = 0 is the better start
+                self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ b
+                if lam > 0:
+                    self.theta[-1] = 1.05 * lam
         if self.n_top_rows:
             level = np.maximum.reduceat(-self.limits.times(self.theta)[: self.n_top_rows], self.top_start)
             self.theta[self.top_column[self.top_start]] = self.top_sign[self.top_start] * (level + 0.1)
