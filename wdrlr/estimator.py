@@ -127,7 +127,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         lambda; nan at radius 0.
     objective_, lower_bound_, gap_ : float
         The objective at the coefficients, evaluated by Algorithm 2, a lower bound on the optimal value, and their
-        difference.
+        difference. At radius 0 without a bound the lower bound holds for coefficients with |b_j| max_i |x_ij| <= 1e4.
     solution_ : Solution
         All that is known about the fit, the bounds of every round and the seconds included.
 
@@ -320,9 +320,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         Returns
         -------
         DataFrame, one row an atom
-            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as in X
-            (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum to 1/N,
-            or to its share of the weights.
+            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as
+            in X (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum
+            to 1/N, or to its share of the weights.
 
             In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
             ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass

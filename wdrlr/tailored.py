@@ -7,7 +7,7 @@ The problem is that of ``wdrlr.problem`` in the coordinates of ``wdrlr.kernels``
 
 Method.
 
-    start with b = 0 and the two cuts (i, z_i) of every sample
+    start with b = 0, or where one is told to, and the two cuts (i, z_i) of every sample
     repeat
         M: the Newton matrix with s, slacks and multipliers eliminated; one Cholesky factorisation
         a predictor step (target 0) sets the target tau, a corrector step aims at it with second-order terms
@@ -187,7 +187,11 @@ def solve_tailored(
         n_cuts=len(method.p),
         solver_seconds=perf_counter() - began,
     )
-    return prefer_constant(problem, solution, tol)
+    solution = prefer_constant(problem, solution, tol)
+    if start is not None and solution.gap > tol:  # a start can lie where the method gets stuck
+        cold = solve_tailored(problem, tol=tol, max_iter=max_iter, coordinates=method.coordinates)
+        return min(solution, cold, key=lambda found: found.gap)
+    return solution
 
 
 class _InteriorPoint:
@@ -346,7 +350,7 @@ class _InteriorPoint:
         M /= self.scale[:, None]
         # Small where the diagonal is small, but no larger than the data's part of it where rows of limits dominate.
         regular, failed = 1e-13 * np.minimum(1.0, 0.01 / self.scale**2), 1
-        while failed:
+        while failed and regular.max() < 1.0:  # not for ever, should M not be finite
             diagonal += regular
             self.factor, failed = lapack.dpotrf(M, lower=1)
             regular *= 10
