@@ -320,9 +320,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         Returns
         -------
         DataFrame, one row an atom
-            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as in X
-            (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum to 1/N,
-            or to its share of the weights.
+            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as
+            in X (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum
+            to 1/N, or to its share of the weights.
 
             In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
             ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass

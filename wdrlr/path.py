@@ -43,8 +43,8 @@ def fit_path(
     Returns
     -------
     DataFrame, one row a fit, in the order label cost, penalty, radius
-        label_cost, l1_penalty, radius, objective, lower_bound, gap, transport_multiplier, intercept, then one column for
-        every slope, named as in ``get_feature_names_out``.
+        label_cost, l1_penalty, radius, objective, lower_bound, gap, transport_multiplier, intercept, then one column
+        for every slope, named as in ``get_feature_names_out``.
 
     Raises
     ------
