@@ -68,6 +68,18 @@ def test_a_size_is_given_up_after_a_run_that_was_stopped_and_tried_again_with_mo
     assert len(tried) == 2 + 6 and set(rows["status"]) == {"done"}
 
 
+def test_a_fit_that_took_longer_than_a_smaller_limit_counts_as_stopped(tmp_path, monkeypatch):
+    rows = rows_for(SMALL, ["1"], 3, SETTING, tmp_path, compute_missing=True)
+    limit = float(np.median(rows["seconds"]))
+    shorter = Setting(time_limit=limit)
+    monkeypatch.setattr(runtimes, "_timed", None)  # nothing is done again, and what is given up stays as it is
+    again = rows_for(SMALL, ["1"], 3, shorter, tmp_path, compute_missing=True)
+    assert (again["status"] == np.where(rows["seconds"] >= limit, "time limit", "done")).all()
+    pd.testing.assert_frame_equal(again.drop(columns="status"), rows.drop(columns="status"))
+    back = rows_for(SMALL, ["1"], 3, SETTING, tmp_path, compute_missing=True)
+    pd.testing.assert_frame_equal(back, rows)
+
+
 def test_stopped_fits_count_as_the_longest(tmp_path):
     rows = rows_for({"m": Panel("one", "m", (("2", 8, 2),))}, ["1"], 5, SETTING, tmp_path, compute_missing=True)
     rows["cpu_seconds"] = rows["run"] + 1.0

@@ -96,7 +96,8 @@ class Setting:
     tol : float
         Certified gap at which a fit is done.
     time_limit : float
-        Seconds of wall clock after which a fit is stopped.
+        Seconds of wall clock after which a fit is stopped; one that once took longer, with a larger limit, counts as
+        stopped as well.
     max_constraints : int
         A larger monolithic program is not built (the memory guard; 8 kB each).
     conic_solver : str
@@ -192,7 +193,7 @@ def rows_for(
                 stores[label_cost].compute(size, run, solver)
                 progress.update()
     wanted = [
-        stores[label_cost].rows.get(setting.row_key(size, run, solver))
+        stores[label_cost].find(size, run, solver)
         for label_cost, (size, solver), run in product(label_costs, fits, range(n_runs))
     ]
     return pd.DataFrame([row for row in wanted if row is not None], columns=list(COLUMNS))
@@ -227,14 +228,22 @@ class _Store:
         if self.path.is_file():
             self.rows = {tuple(row[name] for name in KEY): row for row in _parse(self.path)}
 
+    def find(self, size: tuple[str, int, int], run: int, solver: str) -> Row | None:
+        """The fit's row, as it is with this time limit; None if it was not done, or was stopped at an earlier one."""
+        row = self.rows.get(self.setting.row_key(size, run, solver))
+        limit = self.setting.time_limit
+        if row is None or (row["status"] == "time limit" and row["time_limit"] < limit):
+            return None
+        return row | {"status": "time limit"} if row["seconds"] >= limit else row
+
     def compute(self, size: tuple[str, int, int], run: int, solver: str) -> None:
         """Fit, unless that is done or there is no hope, and keep the row."""
         setting = self.setting
         key = setting.row_key(size, run, solver)
-        if _is_final(self.rows.get(key), setting):
+        if self.find(size, run, solver) is not None:
             return
-        before = [self.rows.get(setting.row_key(size, other, solver)) for other in range(run)]
-        solved = [row["status"] == "done" for row in before if _is_final(row, setting)]
+        before = [self.find(size, other, solver) for other in range(run)]
+        solved = [row["status"] == "done" for row in before if row is not None]
         if solved.count(False) > solved.count(True):
             return
         problem = instance(self.label_cost, *size, run, setting.radius, setting.seed)
@@ -248,11 +257,6 @@ class _Store:
         replace_file(self.path, text.getvalue())
 
 
-def _is_final(row: Row | None, setting: Setting) -> bool:
-    """Whether there is a row, and it would not change with the setting's time limit."""
-    return row is not None and (row["status"] != "time limit" or row["time_limit"] >= setting.time_limit)
-
-
 def _timed(problem: Problem, solver: str, setting: Setting, label_cost: str) -> Row:
     solution, status = None, "failed"
     start, cpu_start = perf_counter(), process_time()
@@ -264,7 +268,7 @@ def _timed(problem: Problem, solver: str, setting: Setting, label_cost: str) -> 
         pass
     seconds, cpu_seconds = perf_counter() - start, process_time() - cpu_start
     if solution is not None:
-        late = solver in SCHEMES and seconds >= setting.time_limit
+        late = seconds >= setting.time_limit
         status = "done" if solution.gap <= setting.tol else "time limit" if late else "uncertified"
     return {
         "label_cost": label_cost,
