@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger("wdrlr")
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9, "max_iter": 500, "max_threads": 1},
+    "CLARABEL": {
+        "tol_gap_abs": 1e-9,
+        "tol_gap_rel": 1e-9,
+        "tol_feas": 1e-9,
+        "max_iter": 500,
+        "max_threads": 1,
+        # Short steps come early on these programs, and pass. By default the first below 0.1 makes Clarabel change its
+        # scaling for good, and one below 1e-4 ends it; it then often stops without an accurate point.
+        "min_switch_step_length": 1e-2,
+        "min_terminate_step_length": 1e-8,
+    },
     "MOSEK": {
         "mosek_params": {
             "MSK_DPAR_INTPNT_CO_TOL_REL_GAP": 1e-9,
