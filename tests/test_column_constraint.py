@@ -14,6 +14,7 @@ from wdrlr.conic import OutOfTime
 from wdrlr.cuts import all_cuts
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.programs import ProgramSolution, solve_program
+from wdrlr.runtimes import instance
 from wdrlr.solution import best_constant, closed_form, is_separable
 
 SETTINGS = [
@@ -288,3 +289,11 @@ def test_all_cuts_enumerates_every_point_once():
     keys = all_cuts(problem, 100).keys()
     assert len(keys) == len(set(keys)) == 2 * 6 * 2
     assert {key[2] for key in keys} == {np.array(z).tobytes() for z in product(range(2), range(3))}
+
+
+def test_programs_on_which_clarabel_would_stop_early_by_default():
+    """With its default limits on short steps it returned no point for the first, and the second had a gap of 0.01."""
+    monolithic = solve_monolithic(instance("m", "2", 50, 6, 23, 0.01, 0))
+    assert monolithic.gap <= 1e-6
+    scheme = solve_column_constraint(instance("m", "2", 500, 20, 43, 0.01, 0), all_violated=True)
+    assert scheme.gap <= 1e-6

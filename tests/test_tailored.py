@@ -40,6 +40,32 @@ def test_agrees_with_the_conic_solver(setting, seed):
     agree(random_problem(seed, **setting))
 
 
+@pytest.mark.parametrize(
+    "seed, n_levels, label_cost, radius",
+    [(43, (12, 4, 12), 4.0, 1e-4), (26, (5, 12), 0.05, 1e-5), (34, (7, 5), 1.0, 1e-6), (100, (7, 5), 1.0, 1e-6)],
+)
+def test_without_an_intercept_and_with_many_levels(seed, n_levels, label_cost, radius):
+    problem = random_problem(
+        seed,
+        N=25,
+        n=1 + seed % 3,
+        n_levels=n_levels,
+        radius=radius,
+        label_cost=label_cost,
+        norm="linf",
+        fit_intercept=False,
+    )
+    fit = solve_tailored(problem, max_iter=200)
+    assert 0 <= fit.gap <= 1e-6 and fit.b[0] == 0
+    assert upper_bound(problem, fit.b)[0] <= fit.upper + 1e-12
+    with_intercept = solve_tailored(replace(problem, fit_intercept=True))
+    assert with_intercept.b[0] != 0 and with_intercept.lower <= fit.upper
+    again = solve_tailored(problem, start=with_intercept)
+    assert again.gap <= 1e-6 and again.b[0] == 0
+    assert upper_bound(problem, again.b)[0] <= again.upper + 1e-12
+    assert again.upper == pytest.approx(fit.upper, abs=1e-6)
+
+
 @st.composite
 def problems(draw):
     m = draw(st.integers(0, 4))

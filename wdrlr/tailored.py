@@ -18,8 +18,9 @@ Method.
         move: multipliers and slacks are clipped one by one, s_i is raised above new cuts, tau falls
     until upper - lower <= tol
 
-Every pair of slack and multiplier aims at the product tau. Nothing of order N is factorised: M has an order of
-2 + n + k, plus two for each feature with four levels or more, and its cost is linear in N.
+Every pair of slack and multiplier aims at the product tau. Without an intercept all directions keep b_0 = 0. Nothing of
+order N is factorised: M has an order of 2 + n + k, plus two for each feature with four levels or more, and its cost is
+linear in N.
 """
 
 from __future__ import annotations
@@ -209,11 +210,17 @@ class _InteriorPoint:
         self.label_cost = metric.label_change if problem.radius > 0 else np.inf
 
         self.penalty = problem.penalty.astype(float).copy()
+        self.penalty[0] *= problem.fit_intercept
+        penalised = np.flatnonzero(self.penalty > 0)
+        self.gamma = self.penalty[penalised]
+        self.penalised_rows = LinearRows([coordinates.b_rows[j] for j in penalised])
+        # Without an intercept, theta stays where the first row of b_of_theta is 0; its force r_0 is free.
+        self.intercept_row = np.zeros(E)
+        index, value, _ = coordinates.b_rows[0]
+        self.intercept_row[index] = value
+        self.largest_force = self.penalty.copy()
         if not problem.fit_intercept:
-            self.penalty[0] = 2.0  # exact: the objective changes by at most 1 a unit of b_0
-        self.penalised = np.flatnonzero(self.penalty > 0)
-        self.gamma = self.penalty[self.penalised]
-        self.penalised_rows = LinearRows([coordinates.b_rows[j] for j in self.penalised])
+            self.largest_force[0] = np.inf
 
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_limits()
@@ -221,6 +228,7 @@ class _InteriorPoint:
         self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
         if start is not None:  # a little off the walls, which may stand elsewhere in the start's problem
             b = np.clip(start.b, -problem.coef_bound, problem.coef_bound)
+            b[0] *= problem.fit_intercept
             objective, lam = upper_bound(problem, b)
             if objective < LOG_2:  # else b = 0 is the better start
                 self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ b
@@ -354,11 +362,16 @@ class _InteriorPoint:
             diagonal += regular
             self.factor, failed = lapack.dpotrf(M, lower=1)
             regular *= 10
+        self.pull = np.zeros(E)
+        if not self.problem.fit_intercept:
+            pull = self._solve(self.intercept_row)
+            self.pull = pull / (self.intercept_row @ pull)
 
     def _solve(self, g: np.ndarray) -> np.ndarray:
-        """-M^-1 g"""
+        """-M^-1 g, or without an intercept the minimiser of g.theta + theta.M theta / 2 among theta with b_0 = 0."""
         right = np.where(self.used, g, 0.0) / self.scale
-        return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
+        theta = -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
+        return theta - self.pull * (self.intercept_row @ theta)
 
     def _newton_step(self, target, limit_target, plus_target, minus_target, curvature) -> SimpleNamespace:
         """The Newton step for the given targets of the products; multipliers as they are after the full step.
@@ -451,8 +464,8 @@ class _InteriorPoint:
         mass, v = step.p.copy(), step.p * self.t + curvature * step.a
         force = np.where(self.live, np.maximum(step.limit_p, 0.0), 0.0)
 
-        def charge_for(r, spent):
-            return residual_charge(problem, self.bounds, self.penalty, r, wall, spent, radius, upper)
+        def charge_for(r, wall, spent):
+            return residual_charge(problem, self.bounds, self.largest_force, r, wall, spent, radius, upper)
 
         for repairs_left in (3, 2, 1, 0):
             entropy, spent, balance = kernels.dual_point(E, x, w, self.pool, mass, v)
@@ -466,17 +479,17 @@ class _InteriorPoint:
             wall = np.zeros_like(r)  # the force of the box
             if self.box:
                 wall = force[self.box].reshape(-1, 2) @ [-1.0, 1.0]
-            charge, left, spent_then = charge_for(r, spent)
+            charge, left, spent_then = charge_for(r, wall, spent)
             self.lower = max(self.lower, entropy - charge)
             hopeless = self.upper - entropy > self.tol
             if problem.radius > 0 and not hopeless and self.upper - self.lower > self.tol:
-                wanted = np.clip(r, -self.penalty, self.penalty) + wall
+                wanted = np.clip(r, -self.largest_force, self.largest_force) + wall
                 excess = self.coordinates.b_of_theta.transposed_times(r - wanted, E)
                 gained, moved, rest = kernels.absorb(excess, self.data, self.pool, mass, v)
                 if np.isfinite(moved):
                     numbers = slice(1, 1 + problem.n_numeric)
                     wanted[numbers] += self.coordinates.x_scale * rest[numbers]
-                    charge = charge_for(wanted, spent + moved * self.change_cost)[0]
+                    charge = charge_for(wanted, wall, spent + moved * self.change_cost)[0]
                     self.lower = max(self.lower, entropy + gained - charge)
             if self.upper - self.lower <= self.tol or hopeless or not repairs_left:
                 return
@@ -488,8 +501,8 @@ class _InteriorPoint:
             repaired = kernels.directions(change, w, self.pool, self.p, self.f, mass)[1]
             v += self.t * (repaired - mass) + curvature * a
             mass = repaired
-            moved = self.limit_p / self.limit_f * self.limits.times(repair)
-            force = np.where(self.live, np.maximum(force - moved, 0.0), 0.0)
+            eased = self.limit_p / self.limit_f * self.limits.times(repair)
+            force = np.where(self.live, np.maximum(force - eased, 0.0), 0.0)
 
     def _search(self, step: SimpleNamespace) -> SimpleNamespace:
         """Shorten the step until the cuts found at the trial point fit under s; update the upper bound."""
@@ -502,6 +515,8 @@ class _InteriorPoint:
         pool, old, n_halved = self.pool, np.arange(len(self.p)), 0
         while True:
             at = theta + length * step.theta
+            if not self.problem.fit_intercept:
+                at[0] -= self.intercept_row @ at  # rounding
             self._make_way(at)
             self._add_norm_row(at, step)
             wanted = np.maximum(self.f + length * step.f, LEAST_SLACK * self.f)
@@ -512,7 +527,8 @@ class _InteriorPoint:
             pool, before = kernels.merge(pool, np.ones(len(pool.sign), bool), owner, new)
             old = np.where(before >= 0, old[before], -1)
             objective = self._objective(at, worst)
-            self._note_upper(at, objective)
+            if objective < self.upper:
+                self.upper, self.best = objective, at.copy()
             violation = w @ np.maximum(worst - s, 0.0)
             slackness = self.n_pairs * self.tau
             allowed = self.n_pairs * max(self.tau, self.mu)
@@ -523,15 +539,6 @@ class _InteriorPoint:
                 return SimpleNamespace(theta=at, wanted=wanted, pool=pool, old=old, moves=fits, length=length)
             length *= 0.5
             n_halved += 1
-
-    def _note_upper(self, theta: np.ndarray, objective: float) -> None:
-        if not self.problem.fit_intercept:  # the answer will have b_0 = 0
-            theta = theta.copy()
-            theta[0] -= self.coordinates.b_of_theta.times(theta)[0]
-            worst = self._separate(theta, np.full(len(self.s), np.inf), self.pool)[0]
-            objective = self._objective(theta, worst)
-        if objective < self.upper:
-            self.upper, self.best = objective, theta.copy()
 
     def _make_way(self, at: np.ndarray) -> None:
         """Tops rise, and bottoms fall, ahead of the scores of their levels (in place)."""
