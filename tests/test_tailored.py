@@ -55,8 +55,8 @@ def test_without_an_intercept_and_with_many_levels(seed, n_levels, label_cost, r
         norm="linf",
         fit_intercept=False,
     )
-    fit = solve_tailored(problem, max_iter=200)
-    assert 0 <= fit.gap <= 1e-6 and fit.b[0] == 0
+    fit = solve_tailored(problem, tol=1e-8, max_iter=200)
+    assert 0 <= fit.gap <= 1e-8 and fit.b[0] == 0
     assert upper_bound(problem, fit.b)[0] <= fit.upper + 1e-12
     with_intercept = solve_tailored(replace(problem, fit_intercept=True))
     assert with_intercept.b[0] != 0 and with_intercept.lower <= fit.upper

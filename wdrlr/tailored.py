@@ -362,16 +362,22 @@ class _InteriorPoint:
             diagonal += regular
             self.factor, failed = lapack.dpotrf(M, lower=1)
             regular *= 10
-        self.pull = np.zeros(E)
-        if not self.problem.fit_intercept:
-            pull = self._solve(self.intercept_row)
-            self.pull = pull / (self.intercept_row @ pull)
 
     def _solve(self, g: np.ndarray) -> np.ndarray:
         """-M^-1 g, or without an intercept the minimiser of g.theta + theta.M theta / 2 among theta with b_0 = 0."""
-        right = np.where(self.used, g, 0.0) / self.scale
-        theta = -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
-        return theta - self.pull * (self.intercept_row @ theta)
+
+        def solve(g):
+            right = np.where(self.used, g, 0.0) / self.scale
+            return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
+
+        theta = solve(g)
+        if not self.problem.fit_intercept:
+            row = self.intercept_row
+            pull = solve(row)
+            for _ in range(2):  # the first time, theta can be a small difference of large numbers
+                g = g - (row @ theta) / (row @ pull) * row
+                theta = solve(g)
+        return theta
 
     def _newton_step(self, target, limit_target, plus_target, minus_target, curvature) -> SimpleNamespace:
         """The Newton step for the given targets of the products; multipliers as they are after the full step.
