@@ -274,6 +274,19 @@ def test_where_all_slopes_are_0_the_constant_model_is_returned_exactly(label_cos
         assert solution.b[0] == pytest.approx(np.log(positive / (1 - positive)), abs=1e-12)
 
 
+def test_the_best_constant_where_all_labels_are_the_same():
+    problem = random_problem(17, radius=0.1, label_cost=1.5)
+    problem.y[:] = -1.0
+    constant, objective = best_constant(problem)
+    assert constant[0] < 0
+    assert objective == pytest.approx(upper_bound(problem, constant)[0], abs=1e-12)
+    for b_0 in np.linspace(-6, 2, 81):
+        other = np.zeros(problem.n_coefficients)
+        other[0] = b_0
+        assert objective <= upper_bound(problem, other)[0] + 1e-9
+    assert not best_constant(at(problem, 0.0))[0].any()  # the more extreme the better: there is no best
+
+
 def test_separability():
     separable = random_problem(18, N=3, n=3)
     assert is_separable(separable)

@@ -93,14 +93,15 @@ def best_constant(problem: Problem) -> tuple[np.ndarray, float]:
         P L(-beta) + (1 - P) L(beta) + beta radius / kappa + penalty_0 beta    (radius < kappa P),
 
     minimal where sigmoid(beta) = P - radius / kappa - penalty_0, or at 0 if that is below 1/2. kappa is in units of the
-    metric. Labels that cannot be changed are the case radius / kappa = 0.
+    metric. Labels that cannot be changed are the case radius / kappa = 0; if there is then one class only and no
+    penalty, b_0 has no best value and stays 0.
     """
     b = np.zeros(problem.n_coefficients)
     share = float(problem.w[problem.y > 0].sum())
     P = max(share, 1 - share)
     slope = problem.penalty[0] + problem.radius / problem.metric.label_change
     beta = 0.0
-    if problem.fit_intercept and P - slope > 0.5 and P < 1:
+    if problem.fit_intercept and 0.5 < P - slope < 1:
         beta = min(float(logit(P - slope)), problem.coef_bound)
     b[0] = beta if share >= 0.5 else -beta
     return b, float(P * log_loss(-beta) + (1 - P) * log_loss(beta) + slope * beta)
