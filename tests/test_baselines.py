@@ -175,6 +175,8 @@ def test_equal_rows_count_as_often_as_they_are_there():
     assert once.penalty_ == pytest.approx(np.sqrt(2) * twice.penalty_, rel=1e-9)
     weighted = ProfileInferenceLogisticRegression().fit(X, y, sample_weight=np.full(len(y), 3.0))
     assert weighted.penalty_ == pytest.approx(once.penalty_, rel=1e-9)
+    alike = ProfileInferenceLogisticRegression().fit(X, y, sample_weight=3.0)
+    assert alike.penalty_ == pytest.approx(once.penalty_, rel=1e-9)
 
 
 def test_the_problem_of_mt_has_no_categories():

@@ -151,7 +151,7 @@ def test_a_time_limit_returns_the_last_round_with_its_true_gap(monkeypatch):
 
 def test_a_violation_whose_exponential_overflows_has_a_finite_bound():
     problem = random_problem(11, N=5)
-    wild = ProgramSolution(False, 0.0, np.full(problem.n_coefficients, 1e4), 0.0, np.zeros(5), np.zeros(10))
+    wild = ProgramSolution(0.0, np.full(problem.n_coefficients, 1e4), 0.0, np.zeros(5), np.zeros(10))
     _, excess = column_constraint._violated(problem, wild, 1e-6, False)
     assert 1e3 < excess < np.inf
 

@@ -96,6 +96,15 @@ def test_scoring_and_log_loss():
         clone(plain).set_params(scoring=lambda model, X, y: np.nan).fit(X, y)
 
 
+def test_a_scorer_without_weights_is_refused_where_there_are_some():
+    X, y = mixed_data()
+    model = WassersteinLogisticRegressionCV(radii=[0.1, 1.0], scoring=lambda model, X, y: model.score(X, y))
+    assert model.fit(X, y).cv_errors_.max() < 0
+    assert "cross-validated score 0." in model.summary()
+    with pytest.raises(ValueError, match="scoring must take sample_weight"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+
+
 def test_weights_count_in_fits_and_errors():
     X, y = categorical_data(30)
     weights = np.random.default_rng(0).integers(0, 4, 30)

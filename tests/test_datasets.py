@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -94,6 +95,8 @@ def test_data_dir_is_used(tmp_path):
         load_dataset("car", data_dir=tmp_path / "nowhere")
     with pytest.raises(DataUnavailableError, match="nowhere"):
         dataset_counts(data_dir=str(tmp_path / "nowhere"))
+    shutil.copytree(sources.SHIPPED / "car", tmp_path / "car")
+    assert "the folder that data_dir sets" in load_dataset("car", data_dir=tmp_path).record[0]
 
 
 @pytest.mark.parametrize(("name", "close"), [("breast_cancer", "breast-cancer"), ("KR-vs-kp", "kr-vs-kp")])

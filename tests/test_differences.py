@@ -90,6 +90,19 @@ def test_a_change_that_moves_a_near_mean_away_is_not_likely(tried):
     assert "but that makes 1 other differences far or farther" in explained.loc["lymphography", "likely_reason"]
 
 
+def test_a_mean_without_a_standard_error_is_neither_far_nor_near(tried):
+    rows, variants = tried
+    on_lymphography = variants[variants["dataset"] == "lymphography"]
+    same = rows_of("spect", "PI", np.full(10, 25.0), "code")
+    moved = rows_of("spect", "PI", np.full(10, 50.0), "code-PI-coding")
+    without = compare_variants(rows, on_lymphography)
+    compared = compare_variants(
+        pd.concat([rows[rows["dataset"] != "spect"], same]), pd.concat([on_lymphography, moved])
+    )
+    assert len(compared) == len(without) + 1
+    pd.testing.assert_frame_equal(judge_variants(compared), judge_variants(without))
+
+
 def test_a_far_difference_can_get_worse(tried):
     rows, _ = tried
     worse = rows_of("lymphography", "PI", around(PAPER["lymphography", "PI"] + 6, 1.2), "code-PI-coding")

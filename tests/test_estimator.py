@@ -5,12 +5,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, load_dataset
+from wdrlr import (
+    SeparableDataWarning,
+    WassersteinLogisticRegression,
+    WassersteinLogisticRegressionCV,
+    load_dataset,
+)
 from wdrlr.certificate import worst_case_loss
 from wdrlr.problem import Problem, merge_duplicates
 
@@ -220,6 +225,31 @@ def test_a_warm_start_ends_where_a_cold_one_does(l1_penalty):
         assert warm.gap_ <= 1e-6
         assert warm.objective_ == pytest.approx(cold.objective_, abs=2e-6)
         warm_steps, cold_steps = warm_steps + warm.n_iter_, cold_steps + cold.n_iter_
-    assert warm_steps != cold_steps  # the start is used
+    assert warm_steps < cold_steps
     warm.fit(data.X.iloc[:, :5], data.y)  # other columns: a cold start
-    assert warm.gap_ <= 1e-6
+    assert warm.coef_.tolist() == clone(warm).fit(data.X.iloc[:, :5], data.y).coef_.tolist()
+
+
+def test_after_a_failed_refit_nothing_predicts_with_old_coefficients():
+    X, y = mixed_data()
+    for model in (WassersteinLogisticRegression(), WassersteinLogisticRegressionCV(radii=[0.1, 1.0])):
+        model.fit(X, y)
+        with pytest.raises(ValueError, match="infinity"):
+            model.fit(X.assign(size=np.inf), y)
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+        assert "multiplier" not in model._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"solver_options": {"form": "dual"}}, "'form', but the solver 'tailored' takes no options"),
+        ({"p": 2.0, "solver_options": {"from": "dual"}}, "'column-constraint' takes all_violated, easing, form"),
+        ({"solver": "monolithic", "solver_options": {"easing": None}}, "'monolithic' takes form"),
+        ({"solver": "monolithic", "solver_options": {"form": "duall"}}, "must be 'primal' or 'dual', not 'duall'"),
+    ],
+)
+def test_options_that_the_solver_does_not_take_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        WassersteinLogisticRegression(**parameters).fit([[0.0], [1.0]], [0, 1])

@@ -39,7 +39,7 @@ def test_an_unknown_name_in_the_parameters_cell_is_named():
 
 
 def test_names_of_other_cells_do_not_matter():
-    run(before=["scratch = 1", "%magic"[1:] + " = 2"], after=["rows = 3", "a, b = 1, 2"])
+    run(before=["scratch = 1", "magic = 2"], after=["rows = 3", "a, b = 1, 2"])
 
 
 def test_a_second_parameters_cell_counts_anew():

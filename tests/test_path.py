@@ -38,6 +38,27 @@ def test_a_path_warns_once_of_each_matter():
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"radii": [0.1], "label_cost": 5.0}, "a list label_costs in place of label_cost"),
+        ({"radii": [0.1], "l1_penalty": 5.0}, "a list l1_penalties in place of l1_penalty"),
+        ({"radii": 0.1}, "radii must be a list, not 0.1"),
+        ({"radii": (one for one in [0.1])}, "radii must be a list"),
+        ({"radii": [0.1], "label_costs": "n_categorical"}, "label_costs must be a list, not 'n_categorical'"),
+    ],
+)
+def test_a_grid_of_another_shape_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit_path(*mixed_data(), **parameters)
+
+
+def test_features_named_like_columns_of_the_path_are_refused():
+    X, y = mixed_data()
+    with pytest.raises(ValueError, match="two columns gap, radius; rename"):
+        fit_path(X.assign(radius=1.0 * np.arange(len(X)), gap=0.5), y, radii=[0.1])
+
+
 def test_a_bad_point_is_refused_before_any_fit():
     X, y = mixed_data(20)
     with pytest.raises(ValueError, match="'radius' parameter"):

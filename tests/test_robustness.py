@@ -20,8 +20,11 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from wdrlr import WassersteinLogisticRegression, WassersteinLogisticRegressionCV, load_dataset, radius_max
+from wdrlr import WassersteinLogisticRegression, WassersteinLogisticRegressionCV, load_dataset
 from wdrlr.certificate import worst_case_loss
+from wdrlr.data_prep import sources
+from wdrlr.encoding import look_alikes
+from wdrlr.worst_case import changed_mass
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -294,6 +297,8 @@ def test_frames_of_polars_and_pyarrow():
         assert model.predict(frame).tolist() == REFERENCE.predict(X).tolist()
     declared = frame.with_columns(polars.col("kind").cast(polars.Enum(["never", "a", "b", "c"])))
     assert levels(fit(declared, polars.Series(Y))) == [["never", "a", "b", "c"]]
+    changed = changed_mass(REFERENCE.worst_case_distribution(frame, Y), frame, Y)
+    pd.testing.assert_frame_equal(changed, changed_mass(REFERENCE.worst_case_distribution(X, Y), X, Y))
     chosen = WassersteinLogisticRegressionCV([0.01, 0.1], cv=3, scoring="accuracy").fit(frame, Y)
     assert chosen.feature_names_in_.tolist() == ["size", "kind"]
 
@@ -370,10 +375,9 @@ def test_a_failed_fit_says_so_by_a_warning_only():
         WassersteinLogisticRegression(radius=0.05, max_iter=1).fit(X, Y)
 
 
-def test_no_shipped_data_set_has_levels_that_look_alike():
-    data = load_dataset("credit-approval")
-    numbers = data.X.select_dtypes("number")
-    table = data.X.assign(**numbers.fillna(numbers.median()))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert radius_max(table, data.y, label_cost="n_categorical") > 0
+@pytest.mark.parametrize("name", sorted(path.name for path in sources.SHIPPED.iterdir() if path.is_dir()))
+def test_no_shipped_data_set_has_levels_that_look_alike(name):
+    categories = load_dataset(name).X.select_dtypes("category")
+    assert categories.shape[1] > 0
+    for column in categories:
+        assert look_alikes(categories[column].cat.categories) is None

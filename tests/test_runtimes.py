@@ -117,6 +117,20 @@ def test_what_makes_no_sense_is_refused(tmp_path, label_costs, n_runs, message):
         rows_for(SMALL, label_costs, n_runs, SETTING, tmp_path, compute_missing=False)
 
 
+@pytest.mark.parametrize("name, value", [("radius", -0.1), ("tol", 0.0), ("time_limit", -1.0), ("max_constraints", 0)])
+def test_a_setting_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be .*{value}"):
+        Setting(**{name: value})
+
+
+def test_a_row_that_was_cut_off_is_named(tmp_path):
+    rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
+    path = tmp_path / "figure2_kappa_1_seed0.csv"
+    path.write_text(path.read_text() + "1,0.01,0,2\n")
+    with pytest.raises(ValueError, match=r"figure2_kappa_1_seed0\.csv holds no rows of this figure"):
+        rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=False)
+
+
 def test_a_file_of_another_kind_is_named(tmp_path):
     (tmp_path / "figure2_kappa_1_seed0.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"figure2_kappa_1_seed0\.csv holds no rows of this figure"):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.test_estimator import mixed_data
 from wdrlr.baselines import ContinuousLogisticRegression
 from wdrlr.certificate import upper_bound
 from wdrlr.estimator import WassersteinLogisticRegression
@@ -102,6 +103,18 @@ def test_dummies_flip_one_by_one():
         loss = np.logaddexp(0, -problem.y[i] * (b[0] + codes @ b[1:]))
         flips = (codes != rows[i, 1:]).sum(axis=1)
         assert worst[i] == pytest.approx(np.max(loss - lam * flips / (2 + 1.0)))  # the scale is m + kappa
+
+
+@pytest.mark.parametrize("coding, values", [("onehot", {0.0, 1.0}), ("pm1", {-1.0, 1.0})])
+def test_the_worst_case_of_flipped_dummies_is_a_table_of_dummies(coding, values):
+    X, y = mixed_data(30)
+    model = DummyFlippingLogisticRegression(radius=0.1, label_cost=5.0, coding=coding).fit(X, y)
+    atoms = model.worst_case_distribution(X, y)
+    assert [*atoms.columns[3:]] == [*model.get_feature_names_out()]
+    dummies = atoms.drop(columns=["mass", "source_row", "label", "size"])
+    assert set(np.unique(dummies)) == values
+    assert atoms.attrs["worst_case_loss"] == pytest.approx(model.worst_case_loss(X, y), abs=1e-9)
+    assert model.worst_case_loss(X, y) == pytest.approx(model.objective_, abs=1e-6)
 
 
 def test_on_binary_features_dummies_are_the_features():

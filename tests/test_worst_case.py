@@ -296,6 +296,15 @@ def test_errors_of_the_classifier_s_method():
 # What is changed
 
 
+def test_changed_mass_wants_the_rows_of_the_distribution():
+    X, y = mixed_data(40)
+    model = WassersteinLogisticRegression(radius=0.1).fit(X, y)
+    part = model.worst_case_distribution(X[10:20], y[10:20])
+    assert changed_mass(part, X[10:20], y[10:20])["mass"].max() > 0
+    with pytest.raises(ValueError, match="is that of 10 rows, but X has 40 rows"):
+        changed_mass(part, X, y)
+
+
 def test_changed_mass_counts_by_hand():
     X = pd.DataFrame({"a": ["u", "u", "v"], "number": [1.0, 2.0, 3.0]})
     y = np.array([0, 1, 1])
@@ -306,7 +315,7 @@ def test_changed_mass_counts_by_hand():
     assert moved["mass"].tolist() == pytest.approx([0.9, 0.4, 0.2])
     assert moved["commonest"].tolist() == ["u → v", "0 → 1", "+1,500"]
     assert moved["commonest_mass"].tolist() == pytest.approx([0.7, 0.3, 0.2])
-    with pytest.raises(ValueError, match="source row 2"):
+    with pytest.raises(ValueError, match="is that of 3 rows, but X has 2 rows"):
         changed_mass(table, X.iloc[:2], y[:2])
     with pytest.raises(ValueError, match="X has the columns"):
         changed_mass(table, X[["number", "a"]], y)

@@ -206,7 +206,7 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         problem = super()._encode(X, y, sample_weight)
         start = perf_counter()
-        n_rows = len(y) if sample_weight is None else np.count_nonzero(sample_weight)
+        n_rows = len(y) if np.ndim(sample_weight) == 0 else np.count_nonzero(sample_weight)
         rows = problem.design(np.arange(problem.n_samples), problem.z)
         second_moments = rows.T @ (problem.w[:, None] * rows)
         eta = quantile_of_largest(second_moments, self.alpha, np.random.default_rng(self.random_state))

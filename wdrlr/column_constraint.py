@@ -81,7 +81,7 @@ def solve_column_constraint(
     ----------
     problem : Problem
     tol : float
-        Absolute gap of the objective, which is at most log 2 (plus nothing: b = 0 has no penalty).
+        Absolute gap of the objective, whose optimal value is at most log 2, the objective at b = 0.
     max_rounds : int
         Stop there, whatever the gap.
     all_violated : bool

@@ -43,7 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class ConicSolverError(RuntimeError):
-    """The conic solver returned no point at all."""
+    """The conic solver returned no point that it calls solved, or nearly."""
 
 
 class OutOfTime(ConicSolverError):
@@ -76,13 +76,11 @@ class ConicProgram:
 
 @dataclass(frozen=True, eq=False)
 class ConicPoint:
-    """A solution x, its value, the multipliers of the equations and inequalities, and whether the solver says that it
-    reached its tolerances."""
+    """A solution x, its value, the and the multipliers of the equations and inequalities."""
 
     x: np.ndarray
     value: float
     multipliers: np.ndarray
-    accurate: bool
 
 
 @cache
@@ -130,8 +128,8 @@ def choose_conic_solver(conic_solver: str = "auto") -> str:
     return name
 
 
-def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> bool:
-    """Solve ``program``, in at most so many seconds; return whether the solver says that it reached its tolerances.
+def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> None:
+    """Solve ``program``, in at most so many seconds.
 
     An inaccurate point is no error: whoever reads it from the variables certifies it (see ``certificate``).
 
@@ -156,7 +154,6 @@ def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> bo
         raise ConicSolverError(f"{conic_solver} failed: {error}") from error
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise ConicSolverError(f"{conic_solver} stopped with status {program.status}")
-    return program.status == cp.OPTIMAL
 
 
 def solve_conic(program: ConicProgram, conic_solver: str, deadline: float = np.inf) -> ConicPoint:
@@ -187,17 +184,16 @@ def _with_clarabel(program: ConicProgram, conic_solver: str, seconds: float) -> 
     cones += [clarabel.SecondOrderConeT(size) for size in program.second_order]
     cones += [clarabel.ExponentialConeT()] * program.exponential
     settings = clarabel.DefaultSettings()
-    for name, value in {**SETTINGS[conic_solver], "verbose": False, "max_threads": 1, "time_limit": seconds}.items():
+    for name, value in {**SETTINGS[conic_solver], "verbose": False, "time_limit": seconds}.items():
         setattr(settings, name, value)
     no_squares = sp.csc_matrix((program.q.size, program.q.size))
     found = clarabel.DefaultSolver(no_squares, program.q, sp.csc_matrix(program.A), program.h, cones, settings).solve()
     if found.status == clarabel.SolverStatus.MaxTime:
         raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s")
-    accurate = found.status == clarabel.SolverStatus.Solved
-    if not accurate and found.status != clarabel.SolverStatus.AlmostSolved:
+    if found.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
         raise ConicSolverError(f"{conic_solver} stopped with status {found.status}")
     linear = program.zero + program.nonnegative
-    return ConicPoint(np.array(found.x), found.obj_val, np.array(found.z[:linear]), accurate)
+    return ConicPoint(np.array(found.x), found.obj_val, np.array(found.z[:linear]))
 
 
 def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> ConicPoint:
@@ -212,11 +208,11 @@ def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> Con
     posed = cp.Problem(cp.Minimize(program.q @ x), constraints)
     start = perf_counter()
     try:
-        accurate = solve(posed, conic_solver, seconds)
+        solve(posed, conic_solver, seconds)
     except ConicSolverError as error:
         if perf_counter() - start >= seconds:
             raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s") from error
         raise
     # cvxpy's Lagrangian adds multiplier times expression for an equation.
     multipliers = np.concatenate([-constraints[0].dual_value, constraints[1].dual_value])
-    return ConicPoint(x.value, float(posed.value), multipliers, accurate)
+    return ConicPoint(x.value, float(posed.value), multipliers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from itertools import product
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -52,7 +53,7 @@ class WassersteinLogisticRegressionCV(WassersteinLogisticRegression):
         ``cv=list(GroupKFold().split(X, y, groups))``.
     scoring : str, callable or None, default None
         None: the error is the share of rows that are misclassified. Else a scorer of scikit-learn, and the error is
-        minus its score.
+        minus its score; with weights it must take ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn.
@@ -178,6 +179,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         SeparableDataWarning
             If radius and penalty 0 are chosen and the data are (quasi-)separable.
         """
+        self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
         grid = list(product(_grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)))
         model = self._at(0.0, 1.0)
         table, labels = model._learn(X, y)
@@ -185,6 +187,10 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
         scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
+        if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
+            raise ValueError(
+                "scoring must take sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
+            )
         folds = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_fold)(
                 model,
@@ -269,6 +275,11 @@ def _fit_fold(
         if scoring is not None:
             judged[point, 0] = -_score(model, solution, held_out, *scoring)
     return solutions, judged
+
+
+def _takes_weights(scorer: Callable) -> bool:
+    parameters = signature(scorer).parameters.values()
+    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def _score(

@@ -17,7 +17,7 @@ N_SPLITS = 100
 """Splits behind the means of the paper's Table 1."""
 
 COMPARED_COLUMNS = (
-    "dataset method variant n_splits paper standard difference difference_in_se change change_se remaining "
+    "dataset method variant n_splits paper standard se difference difference_in_se change change_se remaining "
     "remaining_in_se"
 ).split()
 
@@ -35,11 +35,11 @@ def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame
     Returns
     -------
     DataFrame with the columns dataset, method, variant; n_splits (that both have; the variants with fewer than two are
-    left out); paper (as printed); standard (our mean over all rows), difference (ours minus the paper's) and
-    difference_in_se; change (mean of the variant's errors less the standard ones, split by split) and change_se, its
-    standard error; remaining (difference + change) and remaining_in_se (in units of the root of the sum of both
-    squared standard errors). All in per cent of the test part; a standard error is the sample standard deviation
-    over the root of the number of splits, and nan units stand for a standard error of 0.
+    left out); paper (as printed); standard (our mean over all rows) and se, its standard error; difference (ours minus
+    the paper's) and difference_in_se; change (mean of the variant's errors less the standard ones, split by split) and
+    change_se, its standard error; remaining (difference + change) and remaining_in_se (in units of the root of the sum
+    of both squared standard errors). All in per cent of the test part; a standard error is the sample standard
+    deviation over the root of the number of splits, and nan units stand for a standard error of 0.
     """
     printed = published_values("table1").set_index(["dataset", "method"])["value"]
     own = {key: cells.set_index("split")["test_error"] * 100 for key, cells in rows.groupby(["dataset", "method"])}
@@ -54,7 +54,7 @@ def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame
         change, change_se = changes.mean(), changes.sem()
         remaining, remaining_se = difference + change, np.hypot(se, change_se)
         name = protocol.removeprefix(f"{STANDARD}-")
-        before = (paper, standard.mean(), difference, _ratio(difference, se))
+        before = (paper, standard.mean(), se, difference, _ratio(difference, se))
         after = (change, change_se, remaining, _ratio(remaining, remaining_se))
         found.append((dataset, method, name, len(changes), *before, *after))
     return pd.DataFrame(found, columns=COMPARED_COLUMNS)
@@ -101,10 +101,10 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     worsens, near, opens; rms_before and rms_after: the root mean square of the differences over all of them, in the
     standard errors of our means; from the one after, the variance that the changes themselves have is taken off.
     """
+    compared = compared[compared["se"] > 0]  # else nothing is far or near
     moved = compared["change"].abs() > 2 * compared["change_se"]
     before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
     far = before > FAR
-    se = compared["difference"] / compared["difference_in_se"]
     marks = pd.DataFrame(
         {
             "variant": compared["variant"],
@@ -114,7 +114,7 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
             "near": ~far,
             "opens": ~far & moved & (after > FAR),
             "rms_before": before**2,
-            "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / se**2,
+            "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / compared["se"] ** 2,
         }
     )
     by_variant = marks.groupby("variant", sort=False)

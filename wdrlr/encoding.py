@@ -40,7 +40,7 @@ class FeatureEncoding:
         Raises
         ------
         ValueError
-            If a column has text or dates in it, or a value that is missing or infinite.
+            If a column has text that is no number or dates in it, or a value that is missing or infinite.
         """
         x = np.empty((len(table), len(self.numeric)))
         for column, j in enumerate(self.numeric):
@@ -78,8 +78,8 @@ class FeatureEncoding:
                 unknown = pd.unique(np.asarray(values)[z[:, column] < 0])
                 raise ValueError(
                     f"column {self.names[j]!r} has levels that were not there in fit: {quoted(unknown)}; the levels "
-                    f"are {quoted(levels)}. Declare all levels in a pandas categorical before fit, or use "
-                    'handle_unknown="ignore".'
+                    f"are {quoted(levels)}. Declare all levels in a pandas categorical before fit, or predict "
+                    'with handle_unknown="ignore".'
                 )
         return z
 

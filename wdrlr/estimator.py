@@ -37,11 +37,19 @@ def takes_tailored(solver: str, p: float) -> bool:
     return solver == "tailored" or (solver == "auto" and p == 1)
 
 
+OPTIONS = {
+    "tailored": (),
+    "column-constraint": ("all_violated", "easing", "form", "time_limit"),
+    "monolithic": ("form", "time_limit", "max_cuts"),
+}
+"""The ``solver_options`` of each solver."""
+
+
 def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
     """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
     if takes_tailored(solver, problem.metric.p):
         return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
-    from wdrlr.column_constraint import solve_column_constraint, solve_monolithic  # brings cvxpy
+    from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 
     name = choose_conic_solver(conic_solver)
     if solver == "monolithic":
@@ -96,9 +104,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         the paper, "monolithic" Theorem 1's program whole, exponential in the number of categorical features. "auto"
         takes "tailored" where p = 1, else "column-constraint".
     solver_options : dict or None, default None
-        For "column-constraint": ``all_violated``, ``easing``, ``form``; for "monolithic": ``form``; see
-        ``wdrlr.column_constraint``. By default all violated samples get a cut in each round, which gives the same
-        solution as the paper's one cut a round, sooner.
+        For "column-constraint": ``all_violated``, ``easing``, ``form``, ``time_limit``; for "monolithic": ``form``,
+        ``time_limit``, ``max_cuts``; see ``wdrlr.column_constraint``. By default all violated samples get a cut in each
+        round, which gives the same solution as the paper's one cut a round, sooner.
     conic_solver : {"auto", "MOSEK", "CLARABEL", "SCS"}, default "auto"
         For the two conic ways. "auto": MOSEK if its licence can be checked out, else CLARABEL.
     tol : float, default 1e-6
@@ -232,6 +240,21 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "solution_")
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        options = self.solver_options or {}
+        auto = "tailored" if takes_tailored(self.solver, self.p) else "column-constraint"
+        solver = auto if self.solver == "auto" else self.solver
+        for name in options:
+            if name not in OPTIONS[solver]:
+                takes = ", ".join(OPTIONS[solver]) or "no options"
+                raise ValueError(f"solver_options has {name!r}, but the solver {solver!r} takes {takes}.")
+        if options.get("form", "dual") not in ("primal", "dual"):
+            raise ValueError(f"the form in solver_options must be 'primal' or 'dual', not {options['form']!r}.")
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegression:
         """Fit the model.
@@ -253,10 +276,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         ConicSolverError
             If the conic solver returns no point at all.
         """
+        last = self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
         problem = self._encode(X, y, sample_weight)
         options = dict(self.solver_options or {})
-        last = getattr(self, "solution_", None) if self.warm_start else None
-        if last and takes_tailored(self.solver, self.p) and len(last.b) == problem.n_coefficients:
+        if self.warm_start and last and takes_tailored(self.solver, self.p) and len(last.b) == problem.n_coefficients:
             options["start"] = last
         solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
         self._take(solution)
@@ -304,8 +327,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def worst_case_distribution(self, X: Any, y: Any, sample_weight: Any = None, eta: float = 1e-4) -> pd.DataFrame:
         """The distribution in the Wasserstein ball around the given data that is worst for this model.
 
-        It has at most N + 1 atoms (Theorem 8), is exact, and is found without a solver; ``wdrlr.worst_case`` says how.
-        To see what is worst for coefficients from elsewhere, put them into ``coef_`` and ``intercept_``.
+        It has at most N + 1 atoms (Theorem 8), is exact where ``attained``, and is found without a solver;
+        ``wdrlr.worst_case`` says how. To see what is worst for coefficients from elsewhere, put them into ``coef_`` and
+        ``intercept_``.
         ``wdrlr.worst_case.changed_mass`` and ``wdrlr.plots.changes_plot`` say which features are changed, how often.
 
         Parameters
@@ -336,7 +360,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         """
         problem = self._pose(X, y, sample_weight, merge=False)
         worst = worst_case_distribution(problem, self._coefficients(), eta)
-        return atoms_table(worst, self.classes_, self._features(worst.x, worst.z))
+        return atoms_table(worst, self.classes_, self._features(worst.x, worst.z), problem.n_samples)
 
     def _coefficients(self) -> np.ndarray:
         """b, as the problem has it; shape (1 + n + k,)."""
@@ -359,7 +383,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the entries of ``coef_``; shape (n + k,)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "encoding_")
         return enc.slope_names(self.encoding_, self.coding)
 
     def summary(self) -> str:

@@ -31,7 +31,7 @@ from wdrlr.worst_case import WorstCase, worst_case_distribution
 
 BETA = 1.0
 MODELS = {"LR": 0, "mixed": 1, "continuous": 2}
-"""The models with their c: how much of the mass loses its label's agreement with z, in multiples of the radius."""
+"""The models with their c in the objective above."""
 POINTS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)])
 """The four values of (z, y), in the order of the counts."""
 QUANTILES = (0.15, 0.85)
@@ -177,8 +177,8 @@ def distributions(counts: np.ndarray, gamma: float) -> tuple[pd.DataFrame, pd.Da
     Returns
     -------
     probabilities : DataFrame with the columns distribution, z, y, probability
-    facts : DataFrame, one row a distribution: distribution, atoms, expected_loss, worst_case_loss, transport_cost,
-        attained
+    facts : DataFrame, one row a distribution: distribution, radius (of the ball in which it is worst), atoms,
+        expected_loss, worst_case_loss, transport_cost, attained
 
     Raises
     ------
@@ -190,14 +190,16 @@ def distributions(counts: np.ndarray, gamma: float) -> tuple[pd.DataFrame, pd.Da
         raise ValueError(f"gamma must be above 0 and below the radius {radius_at(N):.4f}, not {gamma!r}.")
     z, y = np.repeat(POINTS, counts, axis=0).T
     w, b = np.full(N, 1.0 / N), np.array([0.0, BETA])
+    radius = radius_at(N)
+    half, full = GroundMetric(2.0, scale=2.0), GroundMetric(np.inf)
     found = {
-        "empirical": worst_case_distribution(pose("LR", z, y, w, 0.0), b),
-        "mixed": worst_case_distribution(pose("mixed", z, y, w, radius_at(N)), b),
-        "continuous, |z - z'| / 2": continuous_worst_case(counts, gamma, GroundMetric(2.0, scale=2.0)),
-        "continuous, |z - z'|": continuous_worst_case(counts, gamma, GroundMetric(np.inf)),
+        "empirical": (0.0, worst_case_distribution(pose("LR", z, y, w, 0.0), b)),
+        "mixed": (radius, worst_case_distribution(pose("mixed", z, y, w, radius), b)),
+        "continuous, |z - z'| / 2": (radius - gamma, continuous_worst_case(counts, gamma, half)),
+        "continuous, |z - z'|": (radius - gamma, continuous_worst_case(counts, gamma, full)),
     }
     probabilities, facts = [], []
-    for name, worst in found.items():
+    for name, (at_radius, worst) in found.items():
         where = worst.x[:, 0] if worst.x.size else 2.0 * worst.z[:, 0] - 1.0
         atoms = pd.DataFrame({"z": where, "y": worst.y.astype(int), "probability": worst.mass})
         atoms = atoms.groupby(["z", "y"], as_index=False)["probability"].sum()
@@ -205,6 +207,7 @@ def distributions(counts: np.ndarray, gamma: float) -> tuple[pd.DataFrame, pd.Da
         facts.append(
             {
                 "distribution": name,
+                "radius": at_radius,
                 "atoms": len(worst.mass),
                 "expected_loss": worst.expected_loss,
                 "worst_case_loss": worst.worst_case_loss,

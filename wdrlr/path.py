@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from wdrlr.estimator import WassersteinLogisticRegression, takes_tailored, warn_if_separable, warn_if_uncertified
@@ -38,7 +40,7 @@ def fit_path(
     radii, l1_penalties, label_costs
         The grid; a label cost is a float, "n_categorical" or inf.
     **parameters
-        The other parameters of ``WassersteinLogisticRegression``.
+        The other parameters of ``WassersteinLogisticRegression``; warm_start and verbose have no effect.
 
     Returns
     -------
@@ -49,7 +51,8 @@ def fit_path(
     Raises
     ------
     ValueError
-        As ``WassersteinLogisticRegression.fit``, for any point of the grid, before any fit.
+        As ``WassersteinLogisticRegression.fit``, for any point of the grid, before any fit; also if a parameter of the
+        grid is given by its name there, or if two columns would have the same name.
 
     Warns
     -----
@@ -66,6 +69,12 @@ def fit_path(
     >>> bool((path["gap"] <= 1e-6).all())
     True
     """
+    lists = {"radius": "radii", "l1_penalty": "l1_penalties", "label_cost": "label_costs"}
+    for name in lists.keys() & parameters.keys():
+        raise ValueError(f"fit_path takes a list {lists[name]} in place of {name}.")
+    for name, values in (("radii", radii), ("l1_penalties", l1_penalties), ("label_costs", label_costs)):
+        if isinstance(values, str) or np.ndim(values) != 1:
+            raise ValueError(f"{name} must be a list, not {values!r}.")
     model = WassersteinLogisticRegression(**parameters)
     grid = list(product(label_costs, l1_penalties, radii))
     if not grid:
@@ -73,6 +82,11 @@ def fit_path(
     for label_cost, penalty, radius in grid:
         model.set_params(label_cost=label_cost, l1_penalty=penalty, radius=radius)._validate_params()
     unit = model.set_params(l1_penalty=1.0)._encode(X, y, sample_weight)
+    columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
+    columns += ["intercept", *model.get_feature_names_out()]
+    repeated = sorted(name for name, times in Counter(columns).items() if times > 1)
+    if repeated:
+        raise ValueError(f"the path would have two columns {', '.join(repeated)}; rename these features.")
     metrics = [
         ground_metric(
             cost, unit.n_numeric, unit.n_categorical, p=model.p, norm=model.norm, metric_scale=model.metric_scale
@@ -83,12 +97,11 @@ def fit_path(
     solutions = [found for metric in metrics for found in solve_grid(model, replace(unit, metric=metric), points)]
     warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
     warn_if_separable(replace(unit, radius=min(radii), penalty=min(l1_penalties) * unit.penalty))
-    columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
     rows = [
         [*point, found.upper, found.lower, found.gap, found.lam, *found.b]
         for point, found in zip(grid, solutions, strict=True)
     ]
-    return pd.DataFrame(rows, columns=[*columns, "intercept", *model.get_feature_names_out()])
+    return pd.DataFrame(rows, columns=columns)
 
 
 def solve_grid(

@@ -75,9 +75,10 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
     curves.append(("multiplier", "multiplier", shown["radius"], shown["transport_multiplier"], np.nan))
     curves.append(("loss", "worst case", shown["radius"], shown["objective"], np.nan))
     if cv_results is not None:
-        held_out = cv_results[(cv_results["l1_penalty"] == shown["l1_penalty"].iloc[0]) & (cv_results["radius"] > 0)]
+        penalty = shown["l1_penalty"].iloc[0]
+        held_out = cv_results[(cv_results["l1_penalty"] == penalty) & (cv_results["radius"] > 0)]
         if held_out.empty:
-            raise ValueError(f"cv_results has no positive radius with the path's l1_penalty {path['l1_penalty'][0]}.")
+            raise ValueError(f"cv_results has no positive radius with the path's l1_penalty {penalty}.")
         held_out = held_out.sort_values("radius")
         curves.append(("loss", "held out", held_out["radius"], held_out["log_loss"], held_out["log_loss_se"]))
     data = pd.concat(
@@ -255,11 +256,12 @@ def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
     return figure
 
 
-def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: float) -> tuple[Figure, pd.DataFrame]:
+def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: float) -> Figure:
     """Seconds against sizes (Figure 2), for one label cost.
 
     Lines are medians, bands reach from 10 to 90 % of the runs. A size whose median fit was not solved has a marker on
-    the dotted line of the time limit instead. In the panel of the schemes alone the colour is m.
+    the dotted line of the time limit instead. In the panel of the schemes alone the colour is m, and the markers of
+    the paper's scheme are filled.
 
     Parameters
     ----------
@@ -267,10 +269,6 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
         From `wdrlr.runtimes.summarise`.
     panels
         An entry of `wdrlr.runtimes.GRIDS`.
-
-    Returns
-    -------
-    The figure, and its data.
     """
     colors = sns.color_palette("colorblind")
     solver_color = dict(zip(SOLVERS, (colors[3], colors[0], colors[1], colors[2]), strict=True))
@@ -278,7 +276,7 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
     with figure_style():
         figure, axes = plt.subplots(2, 2, figsize=(TEXT_WIDTH, 4.6), sharey=True, layout="constrained")
         for axis, (name, panel) in zip(axes.flat, panels.items(), strict=True):
-            shades = sns.color_palette("viridis", len({size[2] for size in panel.sizes}))
+            shades = sns.color_palette("flare", len({size[2] for size in panel.sizes}))
             of_panel = summary[summary["panel"] == name]
             by = ["solver", "m"] if name == "scheme" else ["solver"]
             for solver, line in of_panel.groupby(by, sort=False):
@@ -293,7 +291,8 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
                     axis.fill_between(band[panel.axis], band["low"], band["high"], color=color, alpha=0.2, lw=0)
                 for reason, mark in marks.items():
                     at = line.loc[line["missing"] == reason, panel.axis]
-                    axis.plot(at, [time_limit] * len(at), mark, color=color, mfc="none", markersize=5, mew=0.9)
+                    filled = color if name == "scheme" and style == "-" else "none"
+                    axis.plot(at, [time_limit] * len(at), mark, color=color, mfc=filled, markersize=5, mew=0.9)
             axis.axhline(time_limit, color="0.4", lw=0.6, ls=":")
             axis.set(title=panel.title, yscale="log", xlabel=panel.axis)
             if panel.axis == "N":
@@ -302,7 +301,7 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
             axis.set_xticks(ticks, [str(tick) for tick in ticks])
             axis.minorticks_off()
             if axis in axes[:, 0]:
-                axis.set_ylabel("seconds of a fit")
+                axis.set_ylabel("processor seconds of a fit")
             if name == "scheme":
                 entries = [Line2D([], [], color=shade, label=f"m = {m}") for shade, m in zip(shades, ms, strict=True)]
                 axis.legend(handles=entries, fontsize="x-small", borderpad=0.3, ncols=2, loc="lower right")
@@ -310,7 +309,7 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
         entries += [
             Line2D([], [], color="0.3", ls="", marker=marks[reason], mfc="none", label=label)
             for reason, label in (
-                ("time limit", f"median over {time_limit:g} s"),
+                ("time limit", f"median over {time_limit:g} s (wall clock)"),
                 ("memory guard", "too large to build"),
                 ("failed", "not certified"),
             )
@@ -318,7 +317,7 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
         ]
         entries.append(Line2D([], [], color="0.3", ls="--", label="all violated (bottom left)"))
         figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
-    return figure, summary
+    return figure
 
 
 def save_figure(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> list[Path]:

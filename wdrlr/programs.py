@@ -24,17 +24,14 @@ class ProgramSolution:
 
     Attributes
     ----------
-    accurate : bool
-        Whether the solver says that it reached its tolerances.
     value : float
-        The optimal value as the solver reports it.
+        The optimal value: the solver's in primal form, recomputed from clipped variables in dual form.
     b, lam, s : ndarray (1 + n + k,), float, ndarray (N,)
         Coefficients, multiplier (nan at radius 0) and epigraph variables.
     mass : ndarray of shape (C,)
         Multipliers of the cuts: the masses of a worst-case distribution.
     """
 
-    accurate: bool
     value: float
     b: np.ndarray
     lam: float
@@ -104,7 +101,6 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
     found = solve_conic(program, conic_solver, deadline)
     first = program.zero  # the inequalities u + v <= 1 come first
     return ProgramSolution(
-        found.accurate,
         found.value,
         found.x[at["b"]],
         float(found.x[at["spent"]][0]) / problem.radius if problem.radius > 0 else np.nan,
@@ -175,7 +171,7 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
     if np.isfinite(problem.coef_bound):
         value -= problem.coef_bound * float(np.abs(found.x[at["h"]]).sum())
     lam = float(found.multipliers[program.zero]) / problem.radius if problem.radius > 0 else np.nan
-    return ProgramSolution(found.accurate, value, b, lam, found.multipliers[:N], mass)
+    return ProgramSolution(value, b, lam, found.multipliers[:N], mass)
 
 
 def _norm_at_most(order: float, vector: str, scaled: sp.sparray, limit: str) -> tuple[list[Rows], list[Rows]]:

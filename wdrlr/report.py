@@ -56,10 +56,11 @@ def _fit(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
     if hasattr(model, "cv_results_"):
         at = (model.cv_results_["radius"] == model.radius) & (model.cv_results_["l1_penalty"] == model.l1_penalty)
         chosen = model.cv_results_[at].iloc[0]
+        judged = f"error {chosen['error']:.4f}" if model.scoring is None else f"score {-chosen['error']:.4f}"
         rows.append(
             (
                 "chosen among",
-                f"{len(model.cv_results_)} pairs of radius and penalty: cross-validated error {chosen['error']:.4f} "
+                f"{len(model.cv_results_)} pairs of radius and penalty: cross-validated {judged} "
                 f"(standard error {chosen['error_se']:.4f})",
             )
         )
@@ -81,7 +82,8 @@ def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
     where the two are equal it costs nothing in the limit (Lemma 1). All costs are over the metric's scale.
     """
     if model.radius == 0:
-        return [("none", "the radius is 0: logistic regression on the data as they are")]
+        penalised = ", with a penalty" if model.l1_penalty else ""
+        return [("none", f"the radius is 0: logistic regression on the data as they are{penalised}")]
     lam = model.transport_multiplier_
     n, n_levels = len(model.encoding_.numeric), model.encoding_.n_levels
     metric = ground_metric(
@@ -89,7 +91,8 @@ def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
     )
     rows = [("multiplier", f"{lam:.4g}: what a unit of radius adds to the worst-case loss")]
     if not model.coef_.any():
-        rows.append(("slopes", "all are 0: the radius is so large that no feature is of use (see radius_max)"))
+        why = "the radius and the penalty leave" if model.l1_penalty else "the radius leaves"
+        rows.append(("slopes", f"all are 0: {why} no feature of use (see radius_max)"))
         return rows
     if np.isinf(metric.label_change):
         rows.append(("labels", "cannot be changed"))
@@ -114,7 +117,7 @@ def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
         ]
         rows.append(("price", f"{price:.4g} for changing a category"))
         worth = f"{len(pays)} of {len(n_levels)}: {', '.join(pays[:N_SLOPES])}{', ...' if len(pays) > N_SLOPES else ''}"
-        rows.append(("worth it", worth if pays else "no category: the scores of its levels differ by less"))
+        rows.append(("may pay", worth if pays else "no category: the scores of its levels differ by less"))
     return rows
 
 

@@ -48,7 +48,7 @@ COLUMNS = {
     "conic_solver": str,  # empty for the tailored solver
     "n_fits": int,  # fits in the cell, cross-validation included
     "n_uncertified": int,  # those of them whose gap is above tol
-    "n_warnings": int,  # convergence warnings raised by the final fit, separable data included
+    "n_warnings": int,  # convergence warnings of the final fit and of the cross-validation, separable data included
     "warning": str,  # the first line of the first of each category
     "seconds": float,  # wall clock of the final fit, from cold, without the identification
     "solver_seconds": float,  # the solver's share of it
@@ -67,7 +67,7 @@ _NO_NUMBERS = frozenset(
     f"{name}.py"
     for name in (
         *("differences", "notebook", "one_feature", "paper", "paths", "plots", "report", "results", "runtimes"),
-        *("significance", "synthetic", "tables", "worst_case"),
+        *("dask_workers", "significance", "synthetic", "tables", "worst_case"),
     )
 )
 _BOOLEANS = {"True": True, "False": False}

@@ -107,9 +107,16 @@ class Setting:
     radius: float = 0.01
     seed: int = 0
     tol: float = 1e-6
-    time_limit: float = 60.0
+    time_limit: float = 30.0
     max_constraints: int = 500_000
     conic_solver: str = "CLARABEL"
+
+    def __post_init__(self):
+        if not 0 <= self.radius < np.inf:
+            raise ValueError(f"radius must be a finite number, at least 0, not {self.radius!r}.")
+        for name in ("tol", "time_limit", "max_constraints"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)!r}.")
 
     def row_key(self, size: tuple[str, int, int], run: int, solver: str) -> tuple:
         """The fit's entries of ``KEY``."""
@@ -188,7 +195,7 @@ def rows_for(
     if compute_missing:
         with threadpool_limits(1), tqdm(total=n_runs * len(label_costs) * len(fits), unit="fit") as progress:
             for solver in SOLVERS:  # imports and compilation
-                solve(instance("1", "2", 12, 2, 0, 0.01, 0), solver, setting)
+                solve(instance("1", "2", 12, 2, 0, 0.01, 0), solver, replace(setting, time_limit=np.inf))
             for run, label_cost, (size, solver) in product(range(n_runs), label_costs, fits):
                 stores[label_cost].compute(size, run, solver)
                 progress.update()
@@ -200,7 +207,7 @@ def rows_for(
 
 
 def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
-    """One of ``SOLVERS`` on a problem, stopped at the time limit.
+    """One of ``SOLVERS`` on a problem; the conic ones are stopped at the time limit.
 
     The conic programs have one set of constraints for each sample, as in the paper; merging equal samples first is
     part of the tailored solver.
@@ -295,7 +302,7 @@ def _parse(path: Path) -> list[Row]:
             {name: row[name] == "True" if kind is bool else kind(row[name]) for name, kind in COLUMNS.items()}
             for row in reader
         ]
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"{path} holds no rows of this figure ({error}); move it away or choose another results_dir."
         ) from None

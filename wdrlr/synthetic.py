@@ -39,7 +39,14 @@ def synthetic_data(N: int, n_levels: Sequence[int], seed: int | Sequence[int] = 
     n_levels : sequence of m int
     seed : int or sequence of int
         Equal seeds give equal data.
+
+    Raises
+    ------
+    ValueError
+        If N or a number of levels is below 1.
     """
+    if min([N, *n_levels]) < 1:
+        raise ValueError(f"N and all n_levels must be at least 1, not {N} and {list(n_levels)}.")
     rng = np.random.default_rng(seed)
     n_levels = tuple(int(levels) for levels in n_levels)
     matrix = level_matrix(n_levels, "onehot")

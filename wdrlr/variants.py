@@ -63,8 +63,13 @@ class DummyFlippingLogisticRegression(WassersteinLogisticRegression):
     the cost of 1. On binary features it is the paper's model.
     """
 
-    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any) -> Problem:
-        mixed = super()._problem(table, labels, sample_weight)
+    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
+        # Its worst case leaves the levels, so dummies are what there is to show.
+        low = 0.0 if self.coding == "onehot" else -1.0
+        return pd.DataFrame(np.column_stack([x, np.where(z > 0, 1.0, low)]), columns=self.get_feature_names_out())
+
+    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
+        mixed = super()._problem(table, labels, sample_weight, merge)
         k = mixed.level_matrix.shape[1]
         dummies = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1 + mixed.n_numeric :]
         low, high = mixed.level_matrix.min(), mixed.level_matrix.max()

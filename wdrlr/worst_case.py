@@ -11,7 +11,8 @@ So 2 (m + 1) of them a sample make the program exact, without column generation.
 samples, no solver is needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); all steps of
 all samples, taken by steepness until the radius is spent or moving numbers pays more, solve the program (it is the
 fractional knapsack problem). The last step alone can be taken in part. Then one sample has two atoms and every other
-one, at most N + 1 in all: the bound of Theorem 8 holds as it is.
+one, at most N + 1 in all, as many as Theorem 8 says. Where moving numbers pays more, mass escapes along them, and the
+supremum is only approached (Appendix B).
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ def _costs(problem: Problem, sample: np.ndarray, x: np.ndarray, z: np.ndarray, y
     return cost
 
 
-def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame) -> pd.DataFrame:
+def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame, n_rows: int) -> pd.DataFrame:
     """The atoms as a table; see ``WassersteinLogisticRegression.worst_case_distribution``.
 
     Parameters
@@ -240,6 +241,8 @@ def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame) -
     classes : ndarray of shape (2,)
         What the labels -1 and +1 are called.
     features : DataFrame of A rows
+    n_rows : int
+        Of the table that the distribution is near, those without weight included.
 
     Raises
     ------
@@ -257,6 +260,7 @@ def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame) -
         "worst_case_loss": worst.worst_case_loss,
         "gap": worst.gap,
         "attained": worst.attained,
+        "n_rows": n_rows,
     }
     return table
 
@@ -295,6 +299,8 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     label   0.00                        0.00
     shape   0.00                        0.00
     """
+    if hasattr(X, "to_pandas"):  # polars, pyarrow
+        X = X.to_pandas()
     names = (
         [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else [f"x{j}" for j in range(np.shape(X)[1])]
     )
@@ -303,8 +309,11 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     row = distribution["source_row"].to_numpy()
     if [*after.columns] != ["label", *names]:
         raise ValueError(f"X has the columns {names}, the distribution the features {[*after.columns[1:]]}.")
-    if row.max() >= len(X) or len(X) != len(y):
-        raise ValueError(f"the distribution has the source row {row.max()}, but X has {len(X)} rows and y {len(y)}.")
+    n_rows = distribution.attrs.get("n_rows", len(X))
+    if not len(X) == len(y) == n_rows > row.max():
+        raise ValueError(
+            f"the distribution is that of {max(n_rows, row.max() + 1)} rows, but X has {len(X)} rows and y {len(y)}."
+        )
     rows = []
     for j in range(1 + len(names)):
         old, new = (y if j == 0 else X.iloc[:, j - 1].to_numpy())[row], after.iloc[:, j].to_numpy()
