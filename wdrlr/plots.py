@@ -260,8 +260,8 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
     """Seconds against sizes (Figure 2), for one label cost.
 
     Lines are medians, bands reach from 10 to 90 % of the runs. A size whose median fit was not solved has a marker on
-    the dotted line of the time limit instead. In the panel of the schemes alone the colour is m, and the markers of
-    the paper's scheme are filled.
+    the dotted line of the time limit instead. In the panel of the schemes alone the colour is m, and the markers stand
+    above the line, one over the other, filled ones for the paper's scheme.
 
     Parameters
     ----------
@@ -280,10 +280,12 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
             of_panel = summary[summary["panel"] == name]
             by = ["solver", "m"] if name == "scheme" else ["solver"]
             for solver, line in of_panel.groupby(by, sort=False):
-                color, style = solver_color[solver[0]], "-"
+                color, style, height, shift = solver_color[solver[0]], "-", time_limit, 1.0
                 if name == "scheme":
                     ms = sorted(set(of_panel["m"]))
                     color, style = shades[ms.index(solver[1])], "-" if solver[0] == "algorithm1" else "--"
+                    height *= 1.9 ** ms.index(solver[1])  # one above the other, and side by side
+                    shift = 0.95 if style == "-" else 1.05
                 solved = line.replace(np.inf, np.nan).assign(high=line["high"].clip(upper=time_limit))
                 axis.plot(solved[panel.axis], solved["median"], style, color=color, marker=".", markersize=4, lw=1)
                 if style == "-":
@@ -292,7 +294,7 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
                 for reason, mark in marks.items():
                     at = line.loc[line["missing"] == reason, panel.axis]
                     filled = color if name == "scheme" and style == "-" else "none"
-                    axis.plot(at, [time_limit] * len(at), mark, color=color, mfc=filled, markersize=5, mew=0.9)
+                    axis.plot(at * shift, [height] * len(at), mark, color=color, mfc=filled, markersize=5, mew=0.9)
             axis.axhline(time_limit, color="0.4", lw=0.6, ls=":")
             axis.set(title=panel.title, yscale="log", xlabel=panel.axis)
             if panel.axis == "N":
