@@ -113,6 +113,8 @@ def test_separable_runs_and_empty_settings_are_named():
     for gamma in (0.0, 0.5):
         with pytest.raises(ValueError, match="gamma"):
             distributions(draw_counts(250, 1, 0)[0], gamma)
+    with pytest.raises(ValueError, match="at least one sample"):
+        distributions(np.zeros(4, int), 1e-3)
 
 
 # Appendix B

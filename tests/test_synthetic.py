@@ -46,3 +46,9 @@ def test_the_problem_has_the_metric_asked_for():
     problem = categorical_problem(data.z, data.y, data.n_levels, "n_categorical", 0.02, "unit")
     assert (problem.metric.label_cost, problem.metric.scale, problem.radius) == (3.0, 6.0, 0.02)
     assert upper_bound(problem, data.b)[0] > upper_bound(at(problem, 0.0), data.b)[0]
+
+
+@pytest.mark.parametrize("N, n_levels", [(0, (2, 2)), (5, (2, 0))])
+def test_nothing_to_draw_is_refused(N, n_levels):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        synthetic_data(N, n_levels)

@@ -183,9 +183,11 @@ def distributions(counts: np.ndarray, gamma: float) -> tuple[pd.DataFrame, pd.Da
     Raises
     ------
     ValueError
-        If gamma is not above 0 and below the radius.
+        If there are no samples, or gamma is not above 0 and below the radius.
     """
     N = int(counts.sum())
+    if N < 1:
+        raise ValueError("the data set must have at least one sample.")
     if not 0 < gamma < radius_at(N):
         raise ValueError(f"gamma must be above 0 and below the radius {radius_at(N):.4f}, not {gamma!r}.")
     z, y = np.repeat(POINTS, counts, axis=0).T
