@@ -76,7 +76,7 @@ class ConicProgram:
 
 @dataclass(frozen=True, eq=False)
 class ConicPoint:
-    """A solution x, its value, the and the multipliers of the equations and inequalities."""
+    """A solution x, its value, and the multipliers of the equations and inequalities."""
 
     x: np.ndarray
     value: float
