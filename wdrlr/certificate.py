@@ -148,10 +148,9 @@ def _dual_value(
         move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
         v = np.clip(v - weighted @ move, 0.0, mass)
 
-    penalty = np.where(problem.fit_intercept | (np.arange(len(b)) > 0), problem.penalty, np.inf)
     bounds = coefficient_bounds(problem, upper)
     wall = np.zeros_like(b)  # what a bound on the coefficients carries is charged at the bound instead
-    charge, _, _ = residual_charge(problem, bounds, penalty, v @ rows, wall, mass @ costs, radius, upper)
+    charge, _, _ = residual_charge(problem, bounds, problem.balance_limits, v @ rows, wall, mass @ costs, radius, upper)
     used = mass > 0
     t = v[used] / mass[used]
     return max(0.0, float(mass[used] @ (entr(t) + entr(1.0 - t)) - charge)) if np.isfinite(charge) else 0.0

@@ -153,6 +153,11 @@ def _levels(values: pd.Series, name: str) -> np.ndarray:
     return levels
 
 
+def as_pandas(X: Any) -> Any:
+    """X, but tables of polars and pyarrow as a DataFrame of pandas."""
+    return X.to_pandas() if hasattr(X, "to_pandas") else X
+
+
 def look_alikes(levels: Iterable[Any]) -> tuple[str, str] | None:
     """Two texts that differ in blanks around them or a dot at the end only, or None."""
     seen: dict[str, str] = {}

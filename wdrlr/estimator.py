@@ -32,9 +32,11 @@ class SeparableDataWarning(ConvergenceWarning):
     """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
 
 
-def takes_tailored(solver: str, p: float) -> bool:
-    """Whether the tailored solver is meant by ``solver``, which may be "auto"."""
-    return solver == "tailored" or (solver == "auto" and p == 1)
+def chosen_solver(solver: str, p: float) -> str:
+    """The solver that is meant: "auto" is "tailored" where p = 1, else "column-constraint"."""
+    if solver != "auto":
+        return solver
+    return "tailored" if p == 1 else "column-constraint"
 
 
 OPTIONS = {
@@ -47,7 +49,8 @@ OPTIONS = {
 
 def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
     """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
-    if takes_tailored(solver, problem.metric.p):
+    solver = chosen_solver(solver, problem.metric.p)
+    if solver == "tailored":
         return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
     from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 
@@ -246,8 +249,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def _validate_params(self) -> None:
         super()._validate_params()
         options = self.solver_options or {}
-        auto = "tailored" if takes_tailored(self.solver, self.p) else "column-constraint"
-        solver = auto if self.solver == "auto" else self.solver
+        solver = chosen_solver(self.solver, self.p)
         for name in options:
             if name not in OPTIONS[solver]:
                 takes = ", ".join(OPTIONS[solver]) or "no options"
@@ -279,7 +281,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         last = self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
         problem = self._encode(X, y, sample_weight)
         options = dict(self.solver_options or {})
-        if self.warm_start and last and takes_tailored(self.solver, self.p) and len(last.b) == problem.n_coefficients:
+        tailored = chosen_solver(self.solver, self.p) == "tailored"
+        if self.warm_start and last and tailored and len(last.b) == problem.n_coefficients:
             options["start"] = last
         solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
         self._take(solution)
@@ -350,7 +353,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
             In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
             ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass
-            escapes along the numbers).
+            escapes along the numbers), ``n_rows`` (of X).
 
         Raises
         ------
@@ -411,7 +414,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     def _html_repr(self) -> str:
         """scikit-learn's diagram, and the report below it once there is a fit."""
         diagram = super()._html_repr()
-        return diagram + report.as_html(self) if hasattr(self, "solution_") else diagram
+        return diagram + report.as_html(self) if self.__sklearn_is_fitted__() else diagram
 
     def _take(self, solution: Solution) -> None:
         """Make a solution that of the model."""
@@ -439,8 +442,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def _table(self, X: Any, reset: bool) -> pd.DataFrame:
         """X as a DataFrame, after scikit-learn's checks of shape and names."""
-        if hasattr(X, "to_pandas"):  # polars, pyarrow
-            X = X.to_pandas()
+        X = enc.as_pandas(X)
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[0] == 0 or X.shape[1] == 0:

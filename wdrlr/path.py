@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimator import WassersteinLogisticRegression, takes_tailored, warn_if_separable, warn_if_uncertified
+from wdrlr.estimator import WassersteinLogisticRegression, chosen_solver, warn_if_separable, warn_if_uncertified
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
 from wdrlr.solution import Solution
@@ -69,12 +69,15 @@ def fit_path(
     >>> bool((path["gap"] <= 1e-6).all())
     True
     """
-    lists = {"radius": "radii", "l1_penalty": "l1_penalties", "label_cost": "label_costs"}
-    for name in lists.keys() & parameters.keys():
-        raise ValueError(f"fit_path takes a list {lists[name]} in place of {name}.")
-    for name, values in (("radii", radii), ("l1_penalties", l1_penalties), ("label_costs", label_costs)):
+    for one, many, values in (
+        ("radius", "radii", radii),
+        ("l1_penalty", "l1_penalties", l1_penalties),
+        ("label_cost", "label_costs", label_costs),
+    ):
+        if one in parameters:
+            raise ValueError(f"fit_path takes a list {many} in place of {one}.")
         if isinstance(values, str) or np.ndim(values) != 1:
-            raise ValueError(f"{name} must be a list, not {values!r}.")
+            raise ValueError(f"{many} must be a list, not {values!r}.")
     model = WassersteinLogisticRegression(**parameters)
     grid = list(product(label_costs, l1_penalties, radii))
     if not grid:
@@ -119,7 +122,7 @@ def solve_grid(
         The problems differ in these only, and share the coordinates of the tailored solver.
     """
     options = dict(model.solver_options or {})
-    if takes_tailored(model.solver, model.p):
+    if chosen_solver(model.solver, model.p) == "tailored":
         options["coordinates"] = Coordinates(unit)
     return [
         model._solve(

@@ -97,6 +97,17 @@ class Problem:
         """Transport cost of changing 0, ..., m categorical features; shape (m + 1,)."""
         return self.metric.level_changes(self.n_categorical)
 
+    @cached_property
+    def balance_limits(self) -> np.ndarray:
+        """How far from 0 each r_j of ``certificate.lower_bound`` may be, for nothing; shape (1 + n + k,).
+
+        The penalty of b_j, or inf where b_0 is fixed to 0.
+        """
+        limits = self.penalty.astype(float)
+        if not self.fit_intercept:
+            limits[0] = np.inf
+        return limits
+
     @property
     def label_flips(self) -> tuple[bool, ...]:
         """The labels that the adversary can give a sample: its own (False) and the other (True)."""
@@ -121,6 +132,12 @@ class Problem:
         for j, start in enumerate(self.offsets):
             categories += self.level_matrix[start + z[:, j]]
         return np.column_stack([np.full(len(sample), float(self.fit_intercept)), self.x[sample], categories])
+
+    def feasible(self, b: np.ndarray) -> np.ndarray:
+        """The nearest coefficients within the bound, b_0 = 0 without an intercept; shape (1 + n + k,)."""
+        b = np.clip(b, -self.coef_bound, self.coef_bound)
+        b[0] *= self.fit_intercept
+        return b
 
     def penalty_value(self, b: np.ndarray) -> float:
         """The l1 penalty, sum_j penalty_j |b_j|."""

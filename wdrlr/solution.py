@@ -63,9 +63,7 @@ def certify(
     what a solver finds there is residue of no meaning, whose signs would nevertheless classify. With ``keep_residue``
     it is left as it is, to see what such signs do to an experiment.
     """
-    b = np.where(
-        problem.fit_intercept | (np.arange(b.size) > 0), np.clip(b, -problem.coef_bound, problem.coef_bound), 0.0
-    )
+    b = problem.feasible(b)
     upper, lam = upper_bound(problem, b)
     lower = lower_bound(problem, cuts, mass, b, upper)
     # Rounding can put a lower bound above an upper one by some units in the last place.

@@ -177,10 +177,8 @@ def solve_tailored(
     method = _InteriorPoint(problem, coordinates or Coordinates(problem), tol, start)
     while method.upper - method.lower > tol and method.n_steps < max_iter:
         method.step()
-    b = method.coordinates.b_of_theta.times(method.best)
-    b[0] *= problem.fit_intercept
     solution = Solution(
-        b=np.clip(b, -problem.coef_bound, problem.coef_bound),
+        b=problem.feasible(method.coordinates.b_of_theta.times(method.best)),
         lam=float(method.best[-1]) if problem.radius > 0 else np.nan,
         upper=method.upper,
         lower=min(method.lower, method.upper),
@@ -214,21 +212,17 @@ class _InteriorPoint:
         penalised = np.flatnonzero(self.penalty > 0)
         self.gamma = self.penalty[penalised]
         self.penalised_rows = LinearRows([coordinates.b_rows[j] for j in penalised])
-        # Without an intercept, theta stays where the first row of b_of_theta is 0; its force r_0 is free.
+        # Without an intercept, theta stays where the first row of b_of_theta is 0.
         self.intercept_row = np.zeros(E)
         index, value, _ = coordinates.b_rows[0]
         self.intercept_row[index] = value
-        self.largest_force = self.penalty.copy()
-        if not problem.fit_intercept:
-            self.largest_force[0] = np.inf
 
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_limits()
         self.theta = np.zeros(E)
         self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
         if start is not None:  # a little off the walls, which may stand elsewhere in the start's problem
-            b = np.clip(start.b, -problem.coef_bound, problem.coef_bound)
-            b[0] *= problem.fit_intercept
+            b = problem.feasible(start.b)
             objective, lam = upper_bound(problem, b)
             if objective < LOG_2:  # else b = 0 is the better start
                 self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ b
@@ -362,21 +356,21 @@ class _InteriorPoint:
             diagonal += regular
             self.factor, failed = lapack.dpotrf(M, lower=1)
             regular *= 10
+        if not self.problem.fit_intercept:
+            self.pull = self.intercept_row @ self._solve_freely(self.intercept_row)
+
+    def _solve_freely(self, g: np.ndarray) -> np.ndarray:
+        """-M^-1 g"""
+        right = np.where(self.used, g, 0.0) / self.scale
+        return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
 
     def _solve(self, g: np.ndarray) -> np.ndarray:
-        """-M^-1 g, or without an intercept the minimiser of g.theta + theta.M theta / 2 among theta with b_0 = 0."""
-
-        def solve(g):
-            right = np.where(self.used, g, 0.0) / self.scale
-            return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
-
-        theta = solve(g)
+        """The minimiser of g.theta + theta.M theta / 2, without an intercept among the theta with b_0 = 0."""
+        theta = self._solve_freely(g)
         if not self.problem.fit_intercept:
-            row = self.intercept_row
-            pull = solve(row)
             for _ in range(2):  # the first time, theta can be a small difference of large numbers
-                g = g - (row @ theta) / (row @ pull) * row
-                theta = solve(g)
+                g = g - (self.intercept_row @ theta) / self.pull * self.intercept_row
+                theta = self._solve_freely(g)
         return theta
 
     def _newton_step(self, target, limit_target, plus_target, minus_target, curvature) -> SimpleNamespace:
@@ -462,7 +456,7 @@ class _InteriorPoint:
         times, the balance is repaired through the Newton matrix.
         """
         problem, E, x, w = self.problem, self.coordinates.E, self.data.x, self.data.w
-        upper = min(self.upper, LOG_2)
+        upper, limits = min(self.upper, LOG_2), problem.balance_limits
         radius = problem.radius
         if self.bounds[1].any():
             radius -= reserve(problem, self.theta[-1], loss=0.05 * self.tol, share=0.1)
@@ -471,7 +465,7 @@ class _InteriorPoint:
         force = np.where(self.live, np.maximum(step.limit_p, 0.0), 0.0)
 
         def charge_for(r, wall, spent):
-            return residual_charge(problem, self.bounds, self.largest_force, r, wall, spent, radius, upper)
+            return residual_charge(problem, self.bounds, limits, r, wall, spent, radius, upper)
 
         for repairs_left in (3, 2, 1, 0):
             entropy, spent, balance = kernels.dual_point(E, x, w, self.pool, mass, v)
@@ -489,7 +483,7 @@ class _InteriorPoint:
             self.lower = max(self.lower, entropy - charge)
             hopeless = self.upper - entropy > self.tol
             if problem.radius > 0 and not hopeless and self.upper - self.lower > self.tol:
-                wanted = np.clip(r, -self.largest_force, self.largest_force) + wall
+                wanted = np.clip(r, -limits, limits) + wall
                 excess = self.coordinates.b_of_theta.transposed_times(r - wanted, E)
                 gained, moved, rest = kernels.absorb(excess, self.data, self.pool, mass, v)
                 if np.isfinite(moved):

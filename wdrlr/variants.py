@@ -65,17 +65,21 @@ class DummyFlippingLogisticRegression(WassersteinLogisticRegression):
 
     def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
         # Its worst case leaves the levels, so dummies are what there is to show.
-        low = 0.0 if self.coding == "onehot" else -1.0
-        return pd.DataFrame(np.column_stack([x, np.where(z > 0, 1.0, low)]), columns=self.get_feature_names_out())
+        low, high = self._codes()
+        return pd.DataFrame(np.column_stack([x, np.where(z > 0, high, low)]), columns=self.get_feature_names_out())
 
     def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
         mixed = super()._problem(table, labels, sample_weight, merge)
         k = mixed.level_matrix.shape[1]
         dummies = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1 + mixed.n_numeric :]
-        low, high = mixed.level_matrix.min(), mixed.level_matrix.max()
+        low, high = self._codes()
         level_matrix = np.repeat(np.eye(k), 2, axis=0) * np.tile([low, high], k)[:, None]
         z = (dummies == high).astype(mixed.z.dtype)
         return replace(mixed, z=z, n_levels=(2,) * k, level_matrix=level_matrix)
+
+    def _codes(self) -> tuple[float, float]:
+        """The two values of a dummy."""
+        return (0.0, 1.0) if self.coding == "onehot" else (-1.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.certificate import worst_case_loss
+from wdrlr.encoding import as_pandas
 from wdrlr.metric import GroundMetric
 from wdrlr.problem import Problem, log_loss
 from wdrlr.separation import candidates, changed
@@ -299,8 +300,7 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     label   0.00                        0.00
     shape   0.00                        0.00
     """
-    if hasattr(X, "to_pandas"):  # polars, pyarrow
-        X = X.to_pandas()
+    X = as_pandas(X)
     names = (
         [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else [f"x{j}" for j in range(np.shape(X)[1])]
     )
