@@ -46,7 +46,7 @@ PROXIMAL = 1e-3  # times pairs * tau: weak ridge, for directions that the data d
 LEAST_PROXIMAL = 1e-6  # the ridge fades to this while tau is at its least value
 MIN_LEVELS_FOR_TOPS = 4
 FAR_FROM_0 = 10.0  # times their range, that the middle of a column's numbers is away from 0
-NO_CHANGE = 1e100  # lam at radius 0: no change of a level pays
+NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
 
 
 class LinearRows:
