@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import some_rows
 from benchmarks.solvers import SOLVERS
-from wdrlr.certificate import upper_bound
+from wdrlr.certificate import objective as value_at
 from wdrlr.problem import Problem
 
 LONG = 10.0
@@ -19,7 +19,7 @@ def objective(problem: Problem, b: np.ndarray) -> float:
     """F at b, by separation; infinite outside the bounds on the coefficients."""
     if not np.all(np.abs(b) <= problem.coef_bound * (1 + 1e-9)):
         return np.inf
-    return upper_bound(problem, b)[0]
+    return value_at(problem, b)[0]
 
 
 def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int = 1) -> list[dict]:

@@ -19,6 +19,7 @@ from benchmarks.datasets import as_numbers, synthetic, uci, uci_rows, with_metri
 from benchmarks.objective import race
 from benchmarks.solvers import SOLVERS, is_available
 from benchmarks.store import Store
+from wdrlr.closed_form import optimal_constant
 from wdrlr.datasets import DATASETS
 from wdrlr.experiments import run_cell
 from wdrlr.methods import METHODS
@@ -26,7 +27,7 @@ from wdrlr.paper import published_values
 from wdrlr.paths import project_root
 from wdrlr.problem import Problem
 from wdrlr.protocols import PROTOCOLS
-from wdrlr.solution import Solution, closed_form
+from wdrlr.solution import Solution
 from wdrlr.tailored import Coordinates, solve_tailored
 
 TOL = 1e-6
@@ -63,7 +64,7 @@ def lr(store: Store, ours: str, quick: bool) -> None:
                 rows = race(problem, [(ours, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
                 sizes = {"N": problem.n_samples, "n": problem.n_numeric, "m": problem.n_categorical}
                 sizes["k"] = problem.level_matrix.shape[1]
-                closed = {"closed_form": closed_form(problem) is not None}
+                closed = {"closed_form": optimal_constant(problem) is not None}
                 store.add(setting, [row | sizes | closed for row in rows])
 
 

@@ -13,7 +13,10 @@ LAYERS = {
     "shown": ["tables", "significance", "differences", "plots"],
     "computed": ["experiments", "methods", "variants", "results", "dask_workers", "runtimes", "one_feature"],
     "classifiers": ["estimator", "cross_validation", "path", "report", "baselines"],
-    "solvers": ["tailored", "kernels", "column_constraint", "programs", "conic", "solution", "largest_radius"],
+    "solvers": [
+        *("tailored", "kernels", "column_constraint", "programs", "conic"),
+        *("solution", "closed_form", "dual_repair", "largest_radius"),
+    ],
     "adversary": ["separation", "cuts", "certificate", "worst_case"],
     "problem": ["metric", "problem", "encoding", "synthetic"],
     "ground": ["datasets", "protocols", "paper", "paths", "notebook"],

@@ -83,7 +83,7 @@ def cost_by_hand(problem, i, z, flip):
     """Definition 2, one term after the other."""
     metric = problem.metric
     changes = sum(int(a != b) for a, b in zip(z, problem.z[i], strict=True))
-    cost = changes ** (1 / metric.p) if changes else 0.0
+    cost = metric.level_cost * changes ** (1 / metric.p) if changes else 0.0
     if flip < 0:
         cost += metric.label_cost
     return cost / metric.scale

@@ -1,12 +1,27 @@
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import random_coefficients, random_problem, worst_case_by_hand
-from wdrlr.certificate import coefficient_bounds, lower_bound, upper_bound, worst_case_loss
+from wdrlr import WassersteinLogisticRegression
+from wdrlr.certificate import (
+    DualPoint,
+    _bounds,
+    _rounding_of_objective,
+    check,
+    objective,
+    worst_case_loss,
+)
 from wdrlr.column_constraint import solve_monolithic
 from wdrlr.cuts import all_cuts
+from wdrlr.dual_repair import dual_points
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
+from wdrlr.solution import certified
+from wdrlr.tailored import Coordinates, _in_natural_unit, _InteriorPoint, _iterate
 
 SETTINGS = [
     {},
@@ -40,7 +55,7 @@ def test_worst_case_loss_is_the_value_of_natures_program(setting, size):
 def test_penalty_is_added_to_the_upper_bound():
     problem = random_problem(1, gamma=0.3, penalize_intercept=True)
     b = random_coefficients(problem)
-    assert upper_bound(problem, b)[0] == pytest.approx(worst_case_loss(problem, b)[0] + 0.3 * np.abs(b).sum())
+    assert objective(problem, b)[0] == pytest.approx(worst_case_loss(problem, b)[0] + 0.3 * np.abs(b).sum())
 
 
 @pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
@@ -52,22 +67,179 @@ def test_no_dual_point_passes_any_objective(setting):
     optimum = solve_monolithic(problem)
     for attempt in range(8):
         mass = rng.random(len(cuts)) ** 8 * problem.w[cuts.sample]
-        b = np.clip(random_coefficients(problem, attempt), -problem.coef_bound, problem.coef_bound)
-        assert lower_bound(problem, cuts, mass, b, np.log(2)) <= optimum.upper + 1e-12
+        b = problem.feasible(random_coefficients(problem, attempt))
+        for dual in dual_points(problem, cuts, mass, b):
+            assert check(problem, b, dual).lower <= optimum.upper + 1e-12
 
 
-def test_coefficient_bounds_hold_on_the_level_set():
-    """Where |b_j| passes its bound, the objective passes the level."""
-    for setting in ({}, {"label_cost": np.inf}, {"coding": "pm1"}, {"n": 0}, {"p": 2.0}):
+@pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
+def test_no_random_dual_point_passes_the_optimum(setting):
+    """Nor if nothing is made to fit: random cuts, masses, slopes, mixtures and walls."""
+    problem = random_problem(2, N=8, **setting)
+    optimum = solve_monolithic(problem)
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        dual = random_dual_point(problem, rng)
+        assert check(problem, optimum.b, dual).lower <= optimum.upper + 1e-12
+
+
+def random_dual_point(problem, rng):
+    C, m, p = 30, problem.n_categorical, problem.n_coefficients
+    changed = rng.random((C, m)) < rng.random()
+    feature = np.nonzero(changed)[1]
+    levels = np.array(problem.n_levels, dtype=int)
+    mass = rng.random(C) * rng.choice([0.01, 0.1, 1.0])
+    return DualPoint(
+        sample=np.sort(rng.integers(0, problem.n_samples, C)),
+        flipped=rng.random(C) < 0.3,
+        mass=mass,
+        v=mass * rng.random(C),
+        start=np.concatenate([[0], np.cumsum(changed.sum(axis=1))]),
+        feature=feature,
+        level=rng.integers(-1, levels[feature]) if m else feature,
+        mixture=rng.random((2, levels.sum())),
+        wall=rng.normal(size=p) * rng.choice([0.0, 0.1]),
+    )
+
+
+def test_bounds_hold_on_the_level_set():
+    """Where |b_j|, or |f| at the means, passes its bound, the objective passes the level."""
+    for setting in ({}, {"label_cost": np.inf}, {"coding": "pm1"}, {"n": 0}, {"p": 2.0}, {"weighted": True}, {"n": 2}):
         problem = random_problem(4, radius=0.1, **setting)
-        constant, per_lam = coefficient_bounds(problem, np.log(2))
+        n = problem.n_numeric
+        center, constant, per_lam, _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
         largest = constant + per_lam * np.log(2) / problem.radius
+        largest[1 : 1 + n] = np.log(2) / problem.radius / problem.metric.scale
         assert np.isfinite(largest).all()
         for j in range(problem.n_coefficients):
             for seed in range(5):
                 b = random_coefficients(problem, seed)
-                b[j] = 1.001 * largest[j]
-                assert upper_bound(problem, b)[0] > np.log(2)
+                b[j] = 1.001 * largest[j] - (center @ b[1 : 1 + n] if j == 0 else 0.0)
+                assert objective(problem, b)[0] > np.log(2)
+
+
+@pytest.fixture(params=[{}, {"gamma": 0.005}, {"coef_bound": 0.3}, {"n_levels": (5, 4)}, {"n": 0}], ids=str)
+def honest(request):
+    """A problem, its certified coefficients, and the dual point behind them."""
+    problem = random_problem(2, N=40, radius=0.02, **request.param)
+    coordinates = Coordinates(problem)
+    method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, 1e-7)
+    solution = _iterate(problem, method, 100)
+    (dual,) = method.dual_points()
+    assert solution.gap <= 1e-7
+    assert check(problem, solution.b, dual).lower == solution.lower
+    return problem, solution, dual
+
+
+def test_wrong_coefficients_are_seen(honest):
+    problem, solution, dual = honest
+    wrong = problem.feasible(solution.b + 0.1)
+    found = check(problem, wrong, dual)
+    by_hand = worst_case_by_hand(problem, wrong) + problem.penalty @ np.abs(wrong)
+    assert found.upper == pytest.approx(by_hand, abs=1e-8)
+    assert found.upper - found.lower > 1e-5
+
+
+def test_lam_is_never_below_the_norm(honest):
+    problem, solution, _ = honest
+    steep = problem.feasible(solution.b * 50)
+    loss, lam = worst_case_loss(problem, steep)
+    assert lam >= problem.metric.dual_norm(problem.numeric(steep))
+    assert loss == pytest.approx(worst_case_by_hand(problem, steep), abs=1e-8)
+
+
+LIES = {
+    "masses that sum to more": lambda dual: {"mass": 1.5 * dual.mass, "v": 1.5 * dual.v},
+    "one sample with twice its mass": lambda dual: {
+        name: np.where(dual.sample == 0, 2.0, 1.0) * getattr(dual, name) for name in ("mass", "v")
+    },
+    "masses below 0": lambda dual: {"mass": dual.mass - 0.01},
+    "slopes above 1": lambda dual: {"v": 3.0 * dual.mass},
+    "slopes below 0": lambda dual: {"v": -dual.v},
+    "slopes of 1/2": lambda dual: {"v": dual.mass / 2},
+    "an unbalanced dual": lambda dual: {"v": np.where(dual.flipped, dual.v / 2, dual.v)},
+    "too much transport": lambda dual: {"flipped": np.ones(len(dual.flipped), bool)},
+    "changes that are kept quiet": lambda dual: {
+        "start": np.zeros_like(dual.start),
+        "feature": dual.feature[:0],
+        "level": dual.level[:0],
+    },
+    "a wall without a box": lambda dual: {"wall": dual.wall + 100.0},
+    "mixtures that sum to nothing": lambda dual: {"mixture": -dual.mixture},
+    "mixtures that sum to more": lambda dual: {"mixture": 1e3 * dual.mixture + 1.0},
+    "NaN in masses": lambda dual: {"mass": np.where(np.arange(len(dual.mass)) < 3, np.nan, dual.mass)},
+    "NaN in v": lambda dual: {"v": np.full(len(dual.v), np.nan)},
+    "infinite masses": lambda dual: {"mass": np.full(len(dual.mass), np.inf)},
+    "NaN in the wall": lambda dual: {"wall": np.full(len(dual.wall), np.nan)},
+    "NaN in mixtures": lambda dual: {"mixture": np.full(dual.mixture.shape, np.nan)},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_cannot_raise_the_lower_bound(honest, lie):
+    problem, solution, dual = honest
+    found = check(problem, solution.b, replace(dual, **LIES[lie](dual)))
+    assert np.isfinite(found.lower)
+    assert found.lower <= solution.upper
+    # The honest point leaves nearly nothing to be gained.
+    assert found.lower <= solution.lower + 1e-7
+
+
+@pytest.mark.parametrize("lie", ["slopes of 1/2", "an unbalanced dual", "too much transport"])
+def test_most_lies_cost_their_teller_the_bound(lie):
+    problem = random_problem(2, N=40, radius=0.02)
+    (dual,) = _interior_point_of(problem)
+    b = np.zeros(problem.n_coefficients)
+    told = check(problem, b, replace(dual, **LIES[lie](dual)))
+    assert told.lower < 0.5 * check(problem, b, dual).lower
+
+
+def _interior_point_of(problem):
+    coordinates = Coordinates(problem)
+    method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, 1e-7)
+    _iterate(problem, method, 100)
+    return method.dual_points()
+
+
+def test_a_solver_that_lies_gets_an_infinite_gap(monkeypatch):
+    """Should a lower bound ever be above the objective, it is thrown away, and the user is warned."""
+    monkeypatch.setattr("wdrlr.certificate.dual_value", lambda *_: 0.75)
+    problem = random_problem(2, N=40, radius=0.02)
+    solution = certified(problem, np.zeros(problem.n_coefficients), _interior_point_of(problem), 1e-6)
+    assert solution.lower == -np.inf
+    assert solution.gap == np.inf
+    X, y = problem.x, problem.y
+    with pytest.warns(ConvergenceWarning, match="lower bound .* above the objective"):
+        model = WassersteinLogisticRegression(radius=0.02).fit(X, y)
+    assert model.gap_ == np.inf
+
+
+def test_rounding_is_allowed_for():
+    """F in long doubles is within the allowance, which is a small multiple of what double precision must lose."""
+    for seed in range(20):
+        problem = random_problem(seed, N=25, n=3, radius=0.05, gamma=0.01)
+        problem.x[:] *= 10.0 ** np.arange(0, 6, 2)
+        b = random_coefficients(problem, seed, size=3.0)
+        value, lam = objective(problem, b)
+        rounding = _rounding_of_objective(problem, b, value)
+        exact = objective_in_long_doubles(problem, b, lam)
+        assert abs(value - float(exact)) <= rounding
+        assert rounding < 1e-8
+
+
+def objective_in_long_doubles(problem, b, lam):
+    b, lam = b.astype(np.longdouble), np.longdouble(lam)
+    worst = []
+    for i in range(problem.n_samples):
+        values = []
+        for z in product(*map(range, problem.n_levels)):
+            row = np.concatenate([[1.0], problem.x[i], problem.level_matrix[problem.offsets + np.array(z)].sum(axis=0)])
+            f, changes = row @ b, sum(np.array(z) != problem.z[i])
+            for flip in (1, -1):
+                cost = problem.level_changes[changes] + problem.metric.label_change * (flip < 0)
+                values.append(np.logaddexp(np.longdouble(0), -flip * problem.y[i] * f) - lam * cost)
+        worst.append(max(values))
+    return lam * problem.radius + problem.w @ np.array(worst) + problem.penalty @ np.abs(b)
 
 
 def theorem_3_instance(x, radius):

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from tests.instances import at
-from wdrlr.certificate import upper_bound
+from wdrlr.certificate import objective
 from wdrlr.problem import log_loss
 from wdrlr.synthetic import categorical_problem, synthetic_data, true_loss
 
@@ -45,7 +45,7 @@ def test_the_problem_has_the_metric_asked_for():
     data = synthetic_data(30, (2, 2, 3), 5)
     problem = categorical_problem(data.z, data.y, data.n_levels, "n_categorical", 0.02, "unit")
     assert (problem.metric.label_cost, problem.metric.scale, problem.radius) == (3.0, 6.0, 0.02)
-    assert upper_bound(problem, data.b)[0] > upper_bound(at(problem, 0.0), data.b)[0]
+    assert objective(problem, data.b)[0] > objective(at(problem, 0.0), data.b)[0]
 
 
 @pytest.mark.parametrize("N, n_levels", [(0, (2, 2)), (5, (2, 0))])

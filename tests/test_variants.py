@@ -6,7 +6,7 @@ import pytest
 
 from tests.test_estimator import mixed_data
 from wdrlr.baselines import ContinuousLogisticRegression
-from wdrlr.certificate import upper_bound
+from wdrlr.certificate import objective
 from wdrlr.estimator import WassersteinLogisticRegression
 from wdrlr.experiments import run_cell
 from wdrlr.methods import METHODS
@@ -134,7 +134,7 @@ def test_with_the_full_distance_mt_s_slopes_are_half_as_bounded():
         model = ContinuousLogisticRegression(radius=0.05, coding="pm1")
         model.flip_cost = flip_cost
         problem = model._encode(X, y, None)
-        models.append((problem, upper_bound(problem, np.array([0.0, 1.0, 0.0, 0.0]))))
+        models.append((problem, objective(problem, np.array([0.0, 1.0, 0.0, 0.0]))))
     (half, (_, lam_half)), (full, (_, lam_full)) = models
     assert half.metric.dual_norm(np.array([1.0, 0.0, 0.0])) == pytest.approx(2.0)
     assert full.metric.dual_norm(np.array([1.0, 0.0, 0.0])) == pytest.approx(1.0)

@@ -11,7 +11,7 @@ from tests.test_certificate import SETTINGS, theorem_3_instance
 from tests.test_estimator import mixed_data
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.baselines import ContinuousLogisticRegression
-from wdrlr.certificate import upper_bound, worst_case_loss
+from wdrlr.certificate import objective, worst_case_loss
 from wdrlr.cuts import all_cuts
 from wdrlr.metric import GroundMetric
 from wdrlr.programs import solve_program
@@ -152,7 +152,7 @@ def test_at_the_optimum_it_has_the_value_of_the_conic_dual(setting):
     worst = worst_case_distribution(problem, dual.b, eta=1e-7)
     check(problem, dual.b, worst, eta=1e-7)
     assert worst.expected_loss == pytest.approx(dual.value, abs=2e-6)
-    assert worst.worst_case_loss == pytest.approx(upper_bound(problem, dual.b)[0], abs=1e-12)
+    assert worst.worst_case_loss == pytest.approx(objective(problem, dual.b)[0], abs=1e-12)
 
 
 def test_many_rows():

@@ -1,35 +1,107 @@
 """Certificates: how far a fit can be from the optimum, whoever computed it.
 
-The upper bound is the objective itself, evaluated by Algorithm 2 (never a solver's word). The lower bound is the
-value of a dual point that is feasible by construction. Their difference is the certified gap.
+``check`` believes no solver. It takes coefficients and a dual point, and returns two numbers of its own: the objective,
+evaluated by Algorithm 2, and a lower bound on the optimal value, from a dual point that is made feasible here. It
+shares nothing with the solvers but ``separation``, and allows for its own rounding.
+
+The lower bound. Let masses mu_c >= 0 sum to at most w_i over the cuts c of sample i, and t_c in [0, 1] be slopes. Since
+L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t), and since s_i >= 0, every b and lam satisfy
+
+    objective >= sum_c mu_c H(t_c) + lam (radius - sum_c mu_c cost_c) + r.b + sum_j penalty_j |b_j|,
+    r = sum_c mu_c t_c A_c     (a_c = A_c b is the argument of the log-loss at cut c).
+
+What is left to do is to bound the last three terms from below, over all b and lam that can be optimal (``_charge``).
 """
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import entr, expit
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from wdrlr.cuts import Cuts, data_cuts, join
+import numpy as np
+from scipy.special import entr
+
 from wdrlr.problem import Problem, log_loss
 from wdrlr.separation import candidates
 
-# At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b with
-# |b_j| max_i |x_ij| below this.
-LARGEST_COEFFICIENT = 1e4
+UNIT = np.finfo(float).eps
+"""Twice the largest relative error of an operation, which pays for the products of such errors."""
+
+LARGEST_SCORE = 1e4
+"""At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b with |b_j| (times
+the largest distance of a number from its mean) and |f| at the means below this, or below twice what the fit has."""
+
+BLOCK = 4096
+"""Cuts that are looked at at a time."""
 
 
-def upper_bound(problem: Problem, b: np.ndarray) -> tuple[float, float]:
-    """The objective at b: worst-case loss plus penalty, and the multiplier that attains it.
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """Masses on C cuts, and the slopes of the log-loss there: what a solver hands in for its lower bound.
+
+    A cut is a sample, a label and some changed features. A feature may be changed into one level, or (level -1) into a
+    mixture of its levels that all cuts with the same sign of a / f share: since L is convex and each of these levels
+    costs as much, a mixture is worth no more than the best level.
+
+    Attributes
+    ----------
+    sample : int ndarray of shape (C,)
+    flipped : bool ndarray of shape (C,)
+        Whether the label is the other one.
+    mass, v : ndarrays of shape (C,)
+        mu_c and mu_c t_c.
+    start : int ndarray of shape (C + 1,)
+        The changes of cut c are ``start[c] : start[c + 1]``.
+    feature, level : int ndarrays of shape (changes,)
+        The changed feature, and its new level as a code, or -1 for the mixture.
+    mixture : ndarray of shape (2, sum(n_levels))
+        The shares of the levels, for cuts with a = f (label -1) and with a = -f (label +1).
+    wall : ndarray of shape (1 + n + k,)
+        The part of r that bounds on the coefficients carry.
+    """
+
+    sample: np.ndarray
+    flipped: np.ndarray
+    mass: np.ndarray
+    v: np.ndarray
+    start: np.ndarray
+    feature: np.ndarray
+    level: np.ndarray
+    mixture: np.ndarray
+    wall: np.ndarray
+
+
+class Certificate(NamedTuple):
+    """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
+    ``lower``, and that of b is at most upper - lower above the least one: what the rounding of both can amount to is
+    taken off ``lower``. If lower > upper, somebody is wrong."""
+
+    upper: float
+    lower: float
+    lam: float
+
+
+def check(problem: Problem, b: np.ndarray, dual: DualPoint | None) -> Certificate:
+    """The certificate of coefficients b by a dual point; without one, the lower bound is 0.
 
     Parameters
     ----------
     b : ndarray of shape (1 + n + k,)
-
-    Returns
-    -------
-    objective, lam : float
-        ``lam`` is nan at radius 0, where the ball is a point and no multiplier is involved.
+        Within the box, and b_0 = 0 without an intercept.
     """
+    upper, lam = objective(problem, b)
+    rounding = _rounding_of_objective(problem, b, upper)
+    least = 0.0
+    if dual is not None:
+        least = dual_value(problem, dual, min(upper + rounding, np.log(2.0)), b)
+    return Certificate(upper, least - rounding, lam)
+
+
+# ------------------------------------------------------------ the upper bound
+
+
+def objective(problem: Problem, b: np.ndarray) -> tuple[float, float]:
+    """Worst-case loss plus penalty at b (1 + n + k,), and the multiplier that attains it, nan at radius 0."""
     loss, lam = worst_case_loss(problem, b)
     return loss + problem.penalty_value(b), lam
 
@@ -37,17 +109,17 @@ def upper_bound(problem: Problem, b: np.ndarray) -> tuple[float, float]:
 def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     """sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } at fixed coefficients, and the multiplier that attains it.
 
-    It is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam c), where c runs over
+    It is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam cost_c), where c runs over
     the candidates of Algorithm 2: a convex piecewise linear function of one variable, minimised exactly by
     intersecting tangents from both sides. Source: proof of Theorem 1.
     """
     if problem.radius == 0:
-        return float(problem.w @ log_loss(-problem.y * problem.decision(b))), np.nan
+        return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
     losses, costs = [], []
     for flipped in problem.label_flips:
-        cand = candidates(problem, b, flipped)
-        losses.append(log_loss(cand.argument))
-        costs.append(cand.cost)
+        found = candidates(problem, b, flipped)
+        losses.append(log_loss(found.argument))
+        costs.append(found.cost)
     losses, costs = np.hstack(losses), np.concatenate(costs)
     everyone = np.arange(problem.n_samples)
 
@@ -55,276 +127,262 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
         reduced = losses - lam * costs
         worst = np.argmax(reduced, axis=1)
         return (
-            lam * problem.radius + problem.w @ reduced[everyone, worst],
-            problem.radius - problem.w @ costs[worst],
+            lam * problem.radius + (problem.w * reduced[everyone, worst]).sum(),
+            problem.radius - (problem.w * costs[worst]).sum(),
         )
 
-    low = problem.metric.dual_norm(problem.numeric(b))
+    low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
     low_value, low_slope = value_and_slope(low)
     if low_slope >= 0:
         return float(low_value), low
     # Above this multiplier no change pays.
     paid = costs > 0
-    high = max(low, float(np.max((losses[:, paid] - losses[:, :1]) / costs[paid], initial=0.0)) * (1 + 1e-12))
-    high_value, high_slope = high * problem.radius + problem.w @ losses[:, 0], problem.radius
-    while True:
+    steepest = np.max((losses[:, paid] - losses[:, :1]) / costs[paid], initial=0.0)
+    high = max(low, float(steepest) * (1 + 8 * UNIT))
+    high_value, high_slope = value_and_slope(high)
+    for _ in range(200):  # about 10 are enough
+        if not low < high:
+            break
         lam = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
+        if not low < lam < high:
+            break
         value, slope = value_and_slope(lam)
-        predicted = low_value + low_slope * (lam - low)
-        if value <= predicted + 1e-14 * max(1.0, abs(value)) or not low < lam < high:
-            return min((float(value), float(lam)), (float(low_value), low), (float(high_value), high))
+        if value <= low_value + low_slope * (lam - low) + 64 * UNIT * value:
+            low, low_value = min((lam, value), (low, low_value), (high, high_value), key=lambda point: point[1])
+            return float(low_value), float(low)
         if slope < 0:
             low, low_value, low_slope = lam, value, slope
         else:
             high, high_value, high_slope = lam, value, slope
+    return min((float(low_value), float(low)), (float(high_value), float(high)))
 
 
-def lower_bound(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, upper: float) -> float:
-    """A lower bound on the optimal value from approximate multipliers of some cuts.
+def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> float:
+    """How far ``objective`` can be from the truth.
 
-    With masses mu_c >= 0 that sum to w_i over the cuts of sample i, and v_c = mu_c t_c with slopes t_c in [0, 1],
-    every b and lam satisfy, since L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t),
+    f, and the gains that are added to it, are sums of at most 1 + n + 3 m + K terms (K, the most nonzero entries in a
+    row of the level matrix) of a size of |b_0| + |x_i|.|b_N| + 3 sum_j (the largest score of feature j), and L has
+    slopes in [0, 1]. Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units more of
+    what they give.
+    """
+    m, levels = problem.n_categorical, np.abs(problem.level_matrix)
+    terms = 8 + problem.n_numeric + 3 * m + int((levels > 0).sum(axis=1).max(initial=0))
+    sizes = levels @ np.abs(b[1 + problem.n_numeric :])
+    size = abs(b[0]) + (problem.w * (np.abs(problem.x) @ np.abs(problem.numeric(b)))).sum()
+    size += 3 * (np.maximum.reduceat(sizes, problem.offsets).sum() if m else 0.0)
+    return float(UNIT * (terms * size + (_pairwise(problem.n_samples) + len(b)) * value))
 
-        objective >= sum_c mu_c H(t_c) + lam (radius - sum_c mu_c cost_c) + r.b + sum_j penalty_j |b_j|,
-        r = sum_c v_c A_c   (A_c: row of cut c, see ``Cuts.rows``).
 
-    The last three terms are at least 0 if |r_j| <= penalty_j for the intercept and the categories and if, in the
-    norm of the numbers, r_N less its penalties costs no more than what the masses leave of the radius (Hoelder and
-    lam >= dual_norm(b_N)). The given multipliers are moved to such a point: masses are clipped and normalised, mass
-    is moved from or to (x_i, z_i, y_i) until the radius is kept, v is moved by weighted least squares until r fits.
-    Where b says that an inequality is active, it is met with equality, which keeps the bound tight. What rounding
-    leaves is charged at the largest value that b_j and lam can have where the objective is at most ``upper`` (see
-    ``residual_charge``); bounds on the coefficients enter in the same way.
+def _pairwise(n: int) -> float:
+    """Relative error, in units, of NumPy's sum of n terms of one sign: 8 running sums a block of 128, then halving."""
+    return 16.0 + np.log2(max(n, 1))
+
+
+# ------------------------------------------------------------ the lower bound
+
+
+def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -> float:
+    """The lower bound of a dual point, rounding taken off; 0 if there is nothing to be had from it.
+
+    Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1;
+    cuts that nobody can pay for are dropped, and so is what is not finite.
 
     Parameters
     ----------
-    cuts, mass : C cuts and their approximate multipliers, shape (C,)
-    b : ndarray of shape (1 + n + k,)
-        An approximate solution. Every b gives a valid bound, a better one a tighter bound.
     upper : float
         An upper bound on the optimal value.
+    b : ndarray of shape (1 + n + k,)
+        The fit; it matters only at radius 0 without a box, for whom the bound is to hold (``LARGEST_SCORE``).
     """
-    lam = worst_case_loss(problem, b)[1]
-    cuts = join(data_cuts(problem, False), cuts)
-    costs, rows = cuts.costs(problem), cuts.rows(problem)
-    mass = np.concatenate([np.zeros(problem.n_samples), np.maximum(np.nan_to_num(mass), 0.0)])
-    # What an interior-point solver leaves on cuts with slack counts at the full price of that slack, so it is dropped;
-    # but where all values are close together (b near 0), slack says little about which masses are real.
-    value = log_loss(rows @ b) - np.nan_to_num(lam * costs)
-    slack = _largest(value, cuts.sample, problem.n_samples)[cuts.sample] - value
-    return max(
-        _dual_value(problem, cuts, costs, rows, some, b, lam, upper)
-        for some in (mass, np.where(slack > 1e-4, 0.0, mass))
-    )
+    mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
+    sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
+    cost = problem.level_changes[np.diff(dual.start)]
+    cost = cost + np.where(dual.flipped, problem.metric.label_change, 0.0)
+    possible = (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
+    mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
+    total = np.bincount(dual.sample, mass, problem.n_samples)
+    most_cuts = int(np.bincount(dual.sample, possible, problem.n_samples).max(initial=0))
+    # What is too much by rounding only may stay: it is allowed for below, and v keeps the balance that it has.
+    too_much = total > problem.w * (1 + 4 * most_cuts * UNIT)
+    scaled = np.where(too_much, problem.w / np.where(too_much, total, 1.0), 1.0)[dual.sample]
+    mass, v = mass * scaled, np.nan_to_num(dual.v, posinf=0.0, neginf=0.0) * scaled
+    v = np.clip(v, 0.0, mass)
+    slope = np.divide(v, mass, out=np.zeros_like(v), where=mass > 0)
+
+    entropy = (mass * (entr(slope) + entr(1.0 - slope))).sum()
+    spent = (mass * cost).sum()
+    relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8)
+    charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b)
+    # A rounded slope: t |H'(t)| is at most 40 where 1 - t is not 0.
+    value = float(entropy * (1 - relative) - 40 * UNIT - charge)
+    return value if value > 0 else 0.0  # also where it is nan
 
 
-def _dual_value(
-    problem: Problem,
-    cuts: Cuts,
-    costs: np.ndarray,
-    rows: np.ndarray,
-    mass: np.ndarray,
-    b: np.ndarray,
-    lam: float,
-    upper: float,
+def _charge(
+    problem: Problem, dual: DualPoint, v: np.ndarray, sign: np.ndarray, spent: float, upper: float, b: np.ndarray
 ) -> float:
-    """The value of the dual point that ``lower_bound`` makes of the given masses; the first N cuts are the data's."""
-    radius_binds = lam > 1e-5
-    numbers_bind = radius_binds and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
-    radius = problem.radius - reserve(problem, lam, loss=2e-8, share=1e-4) if problem.radius > 0 else 0.0
-    mass = _masses(problem, cuts, costs, mass, radius, exactly=radius_binds and not numbers_bind)
-    left = radius - mass @ costs
+    """How far lam (radius - spent) + r.b + sum_j penalty_j |b_j| can be below 0 where the objective is <= ``upper``.
 
-    slope = expit(rows @ b)
-    v = mass * slope
-    free = np.abs(b) < problem.coef_bound * (1 - 1e-6)
-    free[0] &= problem.fit_intercept
-    weighted = rows[:, free] * (v * (1.0 - slope))[:, None]
-    gram = rows[:, free].T @ weighted
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    gram = scale[:, None] * gram * scale + 1e-12 * np.eye(len(scale))
-    for _ in range(6):
-        r = v @ rows
-        move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
-        v = np.clip(v - weighted @ move, 0.0, mass)
+    - r_j is free within the penalty of b_j, and without an intercept r_0 is.
+    - The wall, which is 0 where there is no box, is charged at the box.
+    - The numbers' part costs lam ||r_N|| / scale at most, as lam >= dual_norm(b_N) (Hoelder),
+      or else what a box or a penalty allows.
+    - The rest is charged at the bounds of ``_bounds``, |b_j| <= constant_j + per_lam_j lam.
+    - lam <= upper / radius, as all losses are >= 0: the terms in lam cost at most
+      max(0, spent + ||r_N|| / scale + sum_j |r_j| per_lam_j - radius) upper / radius.
 
-    bounds = coefficient_bounds(problem, upper)
-    wall = np.zeros_like(b)  # what a bound on the coefficients carries is charged at the bound instead
-    charge, _, _ = residual_charge(problem, bounds, problem.balance_limits, v @ rows, wall, mass @ costs, radius, upper)
-    used = mass > 0
-    t = v[used] / mass[used]
-    return max(0.0, float(mass[used] @ (entr(t) + entr(1.0 - t)) - charge)) if np.isfinite(charge) else 0.0
-
-
-def _largest(value: np.ndarray, sample: np.ndarray, n_samples: int) -> np.ndarray:
-    """The largest value of each sample; shape (N,)."""
-    largest = np.full(n_samples, -np.inf)
-    np.maximum.at(largest, sample, value)
-    return largest
-
-
-def _masses(
-    problem: Problem, cuts: Cuts, costs: np.ndarray, mass: np.ndarray, radius: float, exactly: bool
-) -> np.ndarray:
-    """The masses of N data cuts and further cuts, changed to sum to w_i a sample and to cost at most ``radius``.
-
-    If ``exactly``, it is spent in full where that is a small change.
+    The numbers are seen from their means, with f at the means in place of b_0.
     """
-    N = problem.n_samples
+    n = problem.n_numeric
+    center, constant, per_lam, cap = _bounds(problem, upper, b)
+    intercept, numbers, levels, slack = _balance(problem, dual, v, sign, center)
+    wall = np.where(np.isfinite(problem.coef_bound), np.nan_to_num(dual.wall), 0.0)
+    wall[0] *= problem.fit_intercept
+    charge = float((np.abs(wall) * np.where(wall != 0, problem.coef_bound, 0.0)).sum()) * (1 + len(b) * UNIT)
+
+    categories = levels @ problem.level_matrix
+    slack_categories = slack[1 + n :] @ np.abs(problem.level_matrix)
+    slack_categories += UNIT * len(levels) * (np.abs(levels) @ np.abs(problem.level_matrix))
+    kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
+    numbers = numbers + center * kept
+    r = np.concatenate([[intercept - kept], numbers - wall[1 : 1 + n], categories - wall[1 + n :]])
+    slack = np.concatenate([slack[:1], slack[1 : 1 + n] + 2 * UNIT * np.abs(center * kept), slack_categories])
+    slack += 4 * UNIT * (np.abs(r) + np.abs(wall))
+    r[1:] = np.maximum(np.abs(r[1:]) - problem.penalty[1:], 0.0)
+    size = np.abs(r) + slack
+    if not problem.fit_intercept:
+        size[0] = 0.0
+    charged, rest = size[1 : 1 + n], np.delete(np.arange(len(size)), slice(1, 1 + n))
+    fixed = float((size[rest] * np.where(size[rest] > 0, constant[rest], 0.0)).sum())
     if problem.radius == 0:
-        mass[costs > 0] = 0.0
-    total = np.bincount(cuts.sample, mass, minlength=N)
-    mass[:N] += total <= 0
-    mass *= (problem.w / np.where(total > 0, total, 1.0))[cuts.sample]
-    spent = mass @ costs
-    if spent > radius or (exactly and spent > 0.5 * radius):
-        scaled = np.where(costs > 0, mass * (radius / spent), mass)
-        moved = np.bincount(cuts.sample, mass - scaled, minlength=N)
-        at_home = np.bincount(cuts.sample, np.where(costs > 0, 0.0, mass), minlength=N)
-        short = moved + at_home < 0
-        if short.any():
-            scaled = np.where(short[cuts.sample], mass, scaled)
-            moved[short] = 0.0
-        mass = scaled
-        # Free mass may sit in a given copy of the data cut too: gather it first.
-        mass[:N] = at_home + moved
-        mass[N:][costs[N:] == 0] = 0.0
-    return mass
+        return charge + fixed + float((charged * np.where(charged > 0, constant[1 : 1 + n], 0.0)).sum())
+    spent += float((size[rest] * np.where(size[rest] > 0, per_lam[rest], 0.0)).sum())
+
+    def total(numbers_at_bound: float, toll: float) -> float:
+        excess = (spent + toll) * (1 + (len(b) + 8) * UNIT) - problem.radius
+        return charge + fixed + numbers_at_bound + max(0.0, excess) * upper / problem.radius
+
+    by_lam = total(0.0, problem.metric.numeric_distance(charged))
+    by_cap = total(float((charged * np.where(charged > 0, cap[1 : 1 + n], 0.0)).sum()), 0.0)
+    return min(by_lam, by_cap)
 
 
-def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, numbers_bind: bool) -> np.ndarray:
-    """The nearby r for which the last terms of ``lower_bound`` are non-negative; shape (1 + n + k,).
+def _balance(
+    problem: Problem, dual: DualPoint, v: np.ndarray, sign: np.ndarray, center: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """r in terms of the intercept, of the numbers less their center, and of the scores of levels.
 
-    Where b_j is not 0 the penalty is met with equality, r_j = -penalty_j sign(b_j); if ``numbers_bind``, so is the
-    radius.
-    """
-    penalty = problem.penalty
-    target = np.where(np.abs(b) > 1e-5, -penalty * np.sign(b), np.clip(r, -penalty, penalty))
-    numbers = slice(1, 1 + problem.n_numeric)
-    q = r[numbers] - target[numbers]
-    left = max(left, 0.0)
-    if numbers_bind:
-        target[numbers] += _aligned(q, b[numbers], left * problem.metric.scale, problem.metric.norm)
-    else:
-        needed = problem.metric.numeric_distance(q)
-        target[numbers] += q * (left / needed if needed > left else 1.0)
-    return target
-
-
-def _aligned(q: np.ndarray, b_numeric: np.ndarray, size: float, norm: str) -> np.ndarray:
-    """The vector near q of the given norm with the largest product with -b_N; shapes (n,)."""
-    if norm == "l2":
-        return -size * b_numeric / np.linalg.norm(b_numeric)
-    if norm == "linf":
-        return np.where(np.abs(b_numeric) > 1e-5, -size * np.sign(b_numeric), np.clip(q, -size, size))
-    largest = np.abs(b_numeric) >= (1 - 1e-5) * np.abs(b_numeric).max()
-    share = np.where(largest, np.maximum(-q * np.sign(b_numeric), 0.0), 0.0)
-    share = share if share.sum() > 0 else largest.astype(float)
-    return -size * np.sign(b_numeric) * share / share.sum()
-
-
-def residual_charge(
-    problem: Problem,
-    bounds: tuple[np.ndarray, np.ndarray],
-    penalty: np.ndarray,
-    r: np.ndarray,
-    wall: np.ndarray,
-    spent: float,
-    radius: float,
-    upper: float,
-) -> tuple[float, np.ndarray, float]:
-    """What the last terms of ``lower_bound`` can be below 0, for every b and lam with objective at most ``upper``.
-
-    r is taken within the penalties, its part for the numbers is paid for from what the masses leave of ``radius``, and
-    the rest costs |r_j| (constant_j + per_lam_j lam). Since lam <= upper / problem.radius, the terms in lam cost
-
-        max(0, spent + sum_j |r_j| per_lam_j - problem.radius) * upper / problem.radius.
-
-    Parameters
-    ----------
-    bounds : (constant, per_lam)
-        See ``coefficient_bounds``.
-    penalty : ndarray of shape (1 + n + k,)
-        inf where the coefficient is fixed to 0.
-    r, wall : ndarray of shape (1 + n + k,)
-        The balance, and how much of it a bound on the coefficients carries.
-    spent, radius : float
-        Transport cost of the masses, and how much may be used for the numbers; at most ``problem.radius``.
+    Sums over levels are exact but for about 1e-25 v: v is cut in two parts, and sums of the high parts, whole multiples
+    of a power of two, are not rounded. Otherwise residuals of the order of 1e-16 would, at a tiny radius, meet
+    multipliers of the order of its inverse.
 
     Returns
     -------
-    charge, r, spent : the charge (inf if anything is not finite), what is left of r, what is spent with the numbers
+    intercept, numbers (n,), levels (sum(n_levels),)
+    slack : ndarray of shape (1 + n + sum(n_levels),)
+        How far the rounding of these can be off.
     """
-    constant, per_lam = bounds
-    if not (np.isfinite(spent) and np.isfinite(r).all()):
-        return np.inf, r, spent
-    r = r - np.clip(r, -penalty, penalty)
-    numbers = slice(1, 1 + problem.n_numeric)
-    if problem.n_numeric and problem.radius > 0:
-        to_pay = r[numbers] - wall[numbers]
-        toll = problem.metric.numeric_distance(to_pay)
-        if toll > 0:
-            share = min(max(radius - spent, 0.0) / toll, 1.0)
-            r[numbers] -= share * to_pay
-            spent += share * toll
-    size = np.abs(r)
-    charge = float(size[size > 0] @ constant[size > 0])
-    if problem.radius > 0:
-        charge += max(0.0, spent + float(size @ per_lam) - problem.radius) * upper / problem.radius
-    return charge, r, spent
+    n, n_levels = problem.n_numeric, sum(problem.n_levels)
+    u = v * sign
+    grid = 2.0 ** np.ceil(np.log2(max(float(v.sum()), 1e-290))) * 2.0**-50
+    high = np.round(u / grid) * grid
+    sums = np.zeros((2, 1 + n_levels))  # of high and low parts, for the intercept and the levels
+    mixed = np.zeros((2, problem.n_categorical))  # v at mixtures, by the sign of a cut and by feature
+    numbers, size = np.zeros(n), np.zeros(n)
+    own = problem.z + problem.offsets
+    for begin in range(0, len(u), BLOCK):
+        cuts = slice(begin, begin + BLOCK)
+        sample, changes = dual.sample[cuts], slice(dual.start[begin], dual.start[min(begin + BLOCK, len(u))])
+        cut = np.repeat(np.arange(len(u))[cuts], np.diff(dual.start[begin : begin + BLOCK + 1]))
+        feature, level = dual.feature[changes], dual.level[changes]
+        old = own[dual.sample[cut], feature]
+        mixes = level < 0
+        new = problem.offsets[feature] + np.where(mixes, 0, level)
+        for part, amount in enumerate((high, u - high)):
+            sums[part, 0] += amount[cuts].sum()
+            at_home = np.bincount(own[sample].ravel(), np.repeat(amount[cuts], problem.n_categorical), n_levels)
+            at_home -= np.bincount(old, amount[cut], n_levels)
+            sums[part, 1:] += at_home + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
+        for side in (0, 1):
+            those = mixes & ((sign[cut] > 0) == (side == 0))
+            mixed[side] += np.bincount(feature[those], u[cut[those]], problem.n_categorical)
+        if n:
+            shifted = np.ascontiguousarray((problem.x[sample] - center).T)
+            numbers += (shifted * u[cuts]).sum(axis=1)
+            size += (np.abs(shifted) * v[cuts]).sum(axis=1)
+    levels = sums[0, 1:] + sums[1, 1:]
+    slack = np.empty(1 + n + n_levels)
+    slack[0] = slack[1 + n :] = 1e-25 * float(v.sum()) * len(v)
+    slack[0] += 2 * UNIT * abs(sums[:, 0].sum())
+    slack[1 : 1 + n] = UNIT * (_pairwise(min(len(v), BLOCK)) + len(v) / BLOCK + 4) * size
+    if mixed.any():
+        share, ordinal = _mixtures(problem, dual.mixture), np.repeat(np.arange(problem.n_categorical), problem.n_levels)
+        levels = levels + (share * mixed[:, ordinal]).sum(axis=0)
+        terms = max(problem.n_levels) + 8 + BLOCK + len(v) / BLOCK
+        slack[1 + n :] += UNIT * terms * (share * np.abs(mixed[:, ordinal])).sum(axis=0)
+    slack[1 + n :] += 2 * UNIT * np.abs(levels)
+    return float(sums[:, 0].sum()), numbers, levels, slack
 
 
-def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.ndarray]:
+def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
+    """Shares that are >= 0 and sum to 1 in each feature; shape (2, sum(n_levels))."""
+    share = np.maximum(np.nan_to_num(share, posinf=0.0), 0.0) + np.finfo(float).tiny
+    return share / np.repeat(np.add.reduceat(share, problem.offsets, axis=1), problem.n_levels, axis=1)
+
+
+def _bounds(problem: Problem, upper: float, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """How large b can be where the objective is at most ``upper``: |b_j| <= constant_j + per_lam_j lam.
 
-    The objective of the heaviest sample i gives w_i (L(-y f(x_i, z)) - lam d) <= upper for every z and both labels,
-    hence a bound on |f(x_i, z)| for z = z_i and for every z that differs from it in one feature, hence bounds on
-    level differences and on the intercept. If labels cannot be changed, one heavy sample of each class takes the
-    place of the two labels. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds everything.
-    At radius 0 without a box see ``LARGEST_COEFFICIENT``.
+    Let f(v) be the mean of f over the samples if all their categories are set to v, and c the cost of that. If labels
+    can be changed, sum_i w_i s_i is at least the mean of L(-+f) less lam (c + kappa), for either sign, and by Jensen
+
+        |f(v)| <= upper + lam (c + kappa).
+
+    Else the same within each class, with L(-f) for y = 1 and L(f) for y = -1: with W the weight of the smaller class,
+    |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means. Two levels of a feature differ by no more
+    than twice that, and so does every slope of a category. A box bounds everything, and a penalty by upper / penalty_j.
 
     Returns
     -------
-    constant, per_lam : ndarray of shape (1 + n + k,)
+    center : ndarray of shape (n,)
+        The weighted means of the numbers; 0 without an intercept.
+    constant, per_lam : ndarrays of shape (1 + n + k,)
+        Entry 0 is for b_0 + center.b_N, those of the numbers are for radius 0.
+    cap : ndarray of shape (1 + n + k,)
+        What box and penalty allow.
     """
-    n, p = problem.n_numeric, problem.n_coefficients
-    constant, per_lam = np.full(p, LARGEST_COEFFICIENT), np.zeros(p)
-    if np.isfinite(problem.coef_bound):
-        return np.full(p, problem.coef_bound), per_lam
+    n, w, x = problem.n_numeric, problem.w, problem.x
+    mean = w @ x / w.sum()
+    center = mean if problem.fit_intercept else np.zeros(n)
+    constant, per_lam = np.empty(len(b)), np.zeros(len(b))
+    largest = np.abs(x - center).max(axis=0, initial=0.0)
     if problem.radius == 0:
-        width = np.abs(problem.x).max(axis=0, initial=0.0)
-        constant[1 : 1 + n] /= np.where(width > 0, width, 1.0)
-        return constant, per_lam
-    heavy = [np.flatnonzero(problem.y == label) for label in (-1, 1)]
-    heavy = [index[np.argmax(problem.w[index])] for index in heavy if index.size]
-    if np.isfinite(problem.metric.label_change):
-        i = max(heavy, key=lambda index: problem.w[index])
-        one_change = problem.level_changes[1] if problem.n_categorical else 0.0
-        f_constant, f_per_lam = upper / problem.w[i], one_change + problem.metric.label_change
-    elif len(heavy) == 2:
-        i, other = heavy
-        apart = problem.metric.numeric_distance(problem.x[i] - problem.x[other])
-        f_constant = upper / min(problem.w[i], problem.w[other])
-        f_per_lam = problem.level_changes[-1] + apart
+        scale = np.concatenate([[1.0], largest, np.ones(len(b) - 1 - n)])
+        size = np.abs(b) * scale
+        size[0] = abs(b[0] + center @ problem.numeric(b))
+        constant[:] = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
     else:
-        i, f_constant, f_per_lam = heavy[0], np.inf, 0.0
-    # Any two levels of a feature differ by at most 4 |f|: each from z_i's level by at most 2 |f|.
-    constant[1 + n :], per_lam[1 + n :] = 4.0 * f_constant, 4.0 * f_per_lam
-    # One number: every norm here has ||e_j|| = 1.
-    constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, 1.0 / problem.metric.scale
-    sizes = np.abs(problem.level_matrix).sum(axis=1)
-    levels = sum(sizes[start + problem.z[i, j]] for j, start in enumerate(problem.offsets))
-    constant[0] = (1.0 + 4.0 * levels) * f_constant
-    per_lam[0] = (1.0 + 4.0 * levels) * f_per_lam + problem.metric.numeric_distance(problem.x[i])
-    return constant, per_lam
-
-
-def reserve(problem: Problem, lam: float, loss: float, share: float) -> float:
-    """The part of the radius that a dual point should leave unspent, at most ``share`` of it and ``loss`` / lam.
-
-    What is left bounds the price of residuals: a residual r_j costs |r_j| (constant_j + per_lam_j lam), and
-    the second part is covered where sum_j |r_j| per_lam_j is below what is left of the radius. The price of leaving
-    it is about lam times it, with the lam of the solution, while the largest possible lam can be thousands of times
-    larger.
-    """
-    return min(share * problem.radius, loss / max(lam, 1e-300))
+        if np.isfinite(problem.metric.label_change):
+            f_constant, f_per_lam = upper, problem.level_changes[-1] + problem.metric.label_change
+        else:
+            plus = problem.y > 0
+            weight = min(w[plus].sum(), w[~plus].sum())
+            f_constant, apart = np.inf, 0.0
+            if weight > 0:
+                f_constant = upper / weight
+                means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
+                apart = problem.metric.numeric_distance(means[0] - means[1])
+            f_per_lam = problem.level_changes[-1] + apart
+        constant[1:], per_lam[1:] = 2 * f_constant, 2 * f_per_lam
+        # A reference level whose score is not 0 adds to f at the means.
+        matrix = np.abs(problem.level_matrix)
+        references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
+        constant[0], per_lam[0] = (1 + 2 * references) * f_constant, (1 + 2 * references) * f_per_lam
+        per_lam[0] += problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))  # rounding of the center
+    allowed = np.where(problem.penalty > 0, upper / np.where(problem.penalty > 0, problem.penalty, 1.0), np.inf)
+    cap = np.minimum(problem.coef_bound, allowed)
+    at_center = cap.copy()
+    at_center[0] += (np.abs(center) * np.where(center != 0, cap[1 : 1 + n], 0.0)).sum()
+    capped = at_center < constant
+    constant[capped], per_lam[capped] = at_center[capped], 0.0
+    return center, constant * (1 + 32 * UNIT), per_lam * (1 + 32 * UNIT), cap * (1 + 4 * UNIT)

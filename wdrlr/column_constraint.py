@@ -10,10 +10,11 @@ import numpy as np
 
 from wdrlr.conic import ConicSolverError, OutOfTime
 from wdrlr.cuts import Cuts, all_cuts, initial_cuts, join
+from wdrlr.dual_repair import dual_points
 from wdrlr.problem import Problem, log_loss
 from wdrlr.programs import ProgramSolution, solve_program
 from wdrlr.separation import most_violated
-from wdrlr.solution import Solution, certify
+from wdrlr.solution import Solution, certified
 
 logger = logging.getLogger("wdrlr")
 
@@ -94,7 +95,7 @@ def solve_column_constraint(
     conic_solver : str
         A name from ``conic.SETTINGS``, as ``conic.choose_conic_solver`` returns it.
     keep_residue : bool
-        Return what the conic solver finds even where all slopes are 0 at the optimum; see ``solution.certify``.
+        Return what the conic solver finds even where all slopes are 0 at the optimum; see ``solution.certified``.
     time_limit : float
         Stop after so many seconds, whatever the gap.
 
@@ -207,13 +208,13 @@ def _certified(
     keep_residue: bool = False,
 ) -> Solution:
     """The solution of a program with its certificate; the other form is tried where the gap is above ``tol``."""
-    solution = certify(problem, program.b, cuts, program.mass, tol, keep_residue)
+    solution = certified(problem, program.b, dual_points(problem, cuts, program.mass, program.b), tol, keep_residue)
     seconds = 0.0
-    if solution.gap > tol:
+    if not solution.gap <= tol:
         start = perf_counter()
         try:
             other = solve_program(problem, cuts, _other(form), conic_solver, deadline)
-            other = certify(problem, other.b, cuts, other.mass, tol, keep_residue)
+            other = certified(problem, other.b, dual_points(problem, cuts, other.mass, other.b), tol, keep_residue)
             solution = min(solution, other, key=lambda found: found.gap)
         except ConicSolverError as error:
             logger.info("%s form: %s", _other(form), error)

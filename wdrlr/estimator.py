@@ -582,7 +582,7 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
 
 def warn_if_separable(problem: Problem) -> None:
     """Warn where the problem has no minimiser: plain logistic regression on (quasi-)separable data."""
-    unbounded = problem.radius == 0 and np.isinf(problem.coef_bound) and not problem.penalty[1:].any()
+    unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
     if unbounded and is_separable(problem):
         warnings.warn(
             "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
@@ -593,8 +593,15 @@ def warn_if_separable(problem: Problem) -> None:
 
 
 def warn_if_uncertified(solution: Solution, tol: float) -> None:
-    """Warn where the certified gap is above ``tol``."""
-    if not solution.gap <= tol:
+    """Warn where the certified gap is above ``tol``, or where the lower bound was thrown away."""
+    if np.isinf(solution.gap):
+        warnings.warn(
+            f"the lower bound of this fit came out above the objective, {solution.upper:.9f}, so that one of them is "
+            "wrong; the gap is infinite. Please report it with the data; rescaling columns of numbers can help.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not solution.gap <= tol:
         warnings.warn(
             f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
             f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-jit = njit(cache=True)
+jit = njit(cache=True, error_model="numpy")
 
 
 class Pool(NamedTuple):
@@ -496,7 +496,7 @@ def dual_point(E, x, w, pool, mass, v):
 
 @jit
 def absorb(balance, data, pool, mass, v):
-    """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (not carried out).
+    """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (see ``carry_out``).
 
     The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
     common level of its feature: an amount eps of a cut with slope t that changes no feature yet is moved to that level,
@@ -508,8 +508,14 @@ def absorb(balance, data, pool, mass, v):
     entropy : the change of sum_c mass H(v / mass)
     moved : sum of all eps; inf if for some level there is no such cut
     balance : (E,), zero but for the numbers' part
+    bent, dv : the cut whose v changes, and by how much
+    cut, level, amount : (Q,) what mass moves: from which cut, to which level (counted through), how much
     """
     x, balance = data.x, balance.copy()
+    cut = np.empty(data.column.size, np.int64)
+    target = np.empty(data.column.size, np.int64)
+    amount = np.empty(data.column.size)
+    q, dv = 0, 0.0
     left = 0.5 * mass
     steepest = np.zeros((2, data.column.size))  # by the sign of a cut and the level it has
     source = np.full((2, data.column.size), -1, np.int64)
@@ -530,10 +536,10 @@ def absorb(balance, data, pool, mass, v):
     entropy, moved = 0.0, 0.0
     if balance[0] != 0.0:
         if best < 0:
-            return 0.0, np.inf, balance
+            return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
         dv = -balance[0] * pool.sign[best]
-        if abs(dv) > 0.1 * flexible:
-            return 0.0, np.inf, balance
+        if not abs(dv) <= 0.1 * flexible:
+            return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
         t = (v[best] + dv) / mass[best]
         entropy = mass[best] * (_entropy(t) - _entropy(v[best] / mass[best]))
         _add_row(balance, dv * pool.sign[best], best_i, x, pool, best)
@@ -550,16 +556,64 @@ def absorb(balance, data, pool, mass, v):
             if e < 0 or balance[e] == 0.0:
                 continue
             side = 0 if balance[e] > 0 else 1
-            t, c = steepest[side, level], source[side, level]
+            t, c, to = steepest[side, level], source[side, level], common
             if steepest[1 - side, common] > t:
-                t, c = steepest[1 - side, common], source[1 - side, common]
-            if t == 0.0 or abs(balance[e]) / t > left[c]:
-                return entropy, np.inf, balance
-            left[c] -= abs(balance[e]) / t
-            moved += abs(balance[e]) / t
+                t, c, to = steepest[1 - side, common], source[1 - side, common], level
+            if t == 0.0 or not abs(balance[e]) / t <= left[c]:
+                return entropy, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
+            cut[q], target[q], amount[q] = c, to, abs(balance[e]) / t
+            left[c] -= amount[q]
+            moved += amount[q]
             balance[e] = 0.0
+            q += 1
     balance[0] = 0.0
-    return entropy, moved, balance
+    return entropy, moved, balance, best, dv, cut[:q], target[:q], amount[:q]
+
+
+@jit
+def changed_levels(pool, data):
+    """The changes of every cut, as in ``certificate.DualPoint``.
+
+    Returns
+    -------
+    sample : (C,)
+    start : (C + 1,), feature, level : (changes,), level as a code within the feature, -1 for a top or bottom
+    """
+    N, m = data.z.shape
+    C = pool.sign.size
+    level_of = np.full(pool.entry.max() + 1 if pool.entry.size else 1, -1, np.int64)  # of a coordinate; -1: a top
+    owner = np.full(level_of.size, -1, np.int64)
+    common = np.empty(m, np.int64)
+    for j in range(m):
+        for v in range(data.offsets[j], data.offsets[j + 1]):
+            e = data.column[v]
+            if e < 0:
+                common[j] = v - data.offsets[j]
+            elif e < level_of.size:
+                level_of[e], owner[e] = v - data.offsets[j], j
+        for side in range(2):
+            if 0 <= data.top[side, j] < level_of.size:
+                owner[data.top[side, j]] = j
+    sample = np.empty(C, np.int64)
+    start = np.zeros(C + 1, np.int64)
+    feature = np.empty(pool.n_changes.sum(), np.int64)
+    level = np.empty(feature.size, np.int64)
+    q = 0
+    for i in range(N):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            sample[c] = i
+            if pool.n_changes[c] > 0:
+                k = pool.ends[c]
+                for j in range(m):
+                    to = common[j]
+                    if k < pool.ends[c + 1] and owner[pool.entry[k]] == j:
+                        to = level_of[pool.entry[k]]
+                        k += 1
+                    if to != data.z[i, j] - data.offsets[j]:
+                        feature[q], level[q] = j, to
+                        q += 1
+            start[c + 1] = q
+    return sample, start, feature[:q], level[:q]
 
 
 @jit

@@ -10,11 +10,11 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from wdrlr import conic
+from wdrlr.closed_form import best_constant
 from wdrlr.cuts import Cuts, initial_cuts, join
 from wdrlr.metric import DUAL_NORMS
 from wdrlr.problem import Problem
 from wdrlr.separation import candidates, changed
-from wdrlr.solution import best_constant
 
 
 def largest_useful_radius(problem: Problem) -> float:
@@ -43,7 +43,7 @@ def _steepest(problem: Problem) -> float:
     probe = replace(problem, radius=1.0, coef_bound=np.inf)
     constant = np.zeros(probe.n_coefficients)
     if np.isinf(probe.metric.label_change):
-        constant, _ = best_constant(probe)
+        constant = best_constant(probe)
     slope = {flipped: expit((1 if flipped else -1) * probe.y * constant[0]) for flipped in probe.label_flips}
     # Too few cuts leave the direction unbounded: it is kept in a box until the cuts found keep it smaller.
     cuts, box = initial_cuts(probe), 100.0

@@ -16,10 +16,10 @@ DUAL_NORMS = {"l1": np.inf, "l2": 2, "linf": 1}
 class GroundMetric:
     """The distance between two data points (x, z, y) and (x', z', y').
 
-        d = ( ||x - x'|| + (sum_j [z_j != z'_j])^(1/p) + kappa [y != y'] ) / scale
+        d = ( ||x - x'|| + level_cost (sum_j [z_j != z'_j])^(1/p) + kappa [y != y'] ) / scale
 
     with x in R^n (numbers), z_j one of k_j levels (categories) and y in {-1, +1} (label).
-    Source: Definition 2; the paper has scale = 1, its public code n + m + kappa.
+    Source: Definition 2; the paper has level_cost = scale = 1, its public code scale = n + m + kappa.
 
     Parameters
     ----------
@@ -31,12 +31,15 @@ class GroundMetric:
         Norm on the numeric features.
     scale : float
         What the whole distance is divided by.
+    level_cost : float
+        Distance of a level from every other one, > 0.
     """
 
     label_cost: float
     p: float = 1.0
     norm: str = "l1"
     scale: float = 1.0
+    level_cost: float = 1.0
 
     @property
     def label_change(self) -> float:
@@ -45,7 +48,7 @@ class GroundMetric:
 
     def level_changes(self, m: int) -> np.ndarray:
         """Distance of two z that differ in 0, 1, ..., m features; shape (m + 1,)."""
-        return np.arange(m + 1.0) ** (1.0 / self.p) / self.scale
+        return self.level_cost * np.arange(m + 1.0) ** (1.0 / self.p) / self.scale
 
     def dual_norm(self, b_numeric: np.ndarray) -> float:
         """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 1)."""

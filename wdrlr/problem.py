@@ -23,7 +23,7 @@ from wdrlr.metric import GroundMetric
 
 def log_loss(a: np.ndarray) -> np.ndarray:
     """L(a) = log(1 + e^a), without overflow."""
-    return np.logaddexp(0.0, a)
+    return np.maximum(a, 0.0) + np.log1p(np.exp(-np.abs(a)))
 
 
 def level_offsets(n_levels: tuple[int, ...]) -> np.ndarray:
@@ -54,8 +54,8 @@ class Problem:
         Wasserstein radius, in units of the metric. At 0 the problem is plain logistic regression.
     penalty : ndarray of shape (1 + n + k,)
         l1 penalty of each coefficient.
-    coef_bound : float
-        Every coefficient lies in [-coef_bound, coef_bound].
+    coef_bound : ndarray of shape (1 + n + k,), or float
+        Coefficient j lies in [-coef_bound_j, coef_bound_j]; one number stands for all. inf: not bounded.
     fit_intercept : bool
         If False, b_0 = 0.
     """
@@ -69,12 +69,13 @@ class Problem:
     metric: GroundMetric
     radius: float
     penalty: np.ndarray
-    coef_bound: float = np.inf
+    coef_bound: np.ndarray | float = np.inf
     fit_intercept: bool = True
     offsets: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", level_offsets(self.n_levels))
+        object.__setattr__(self, "coef_bound", np.broadcast_to(self.coef_bound, self.n_coefficients))
 
     @property
     def n_samples(self) -> int:

@@ -88,8 +88,9 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
         widths["size"] = p
         cost["size"] = problem.penalty
         inequalities += _size_at_most("b", sp.eye_array(p), {"size": -sp.eye_array(p)}, np.zeros(p))
-    if np.isfinite(problem.coef_bound):
-        inequalities += _size_at_most("b", sp.eye_array(p), {}, np.full(p, problem.coef_bound))
+    bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
+    if bounded.size:
+        inequalities += _size_at_most("b", sp.eye_array(p, format="csr")[bounded], {}, problem.coef_bound[bounded])
     if not problem.fit_intercept:
         zero.append(({"b": sp.eye_array(1, p)}, np.zeros(1)))
     rows = sp.coo_array(cuts.rows(problem))
@@ -112,7 +113,7 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
 def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float) -> ProgramSolution:
     """Nature's problem: maximise the entropy of the label given the point, over distributions in the ball.
 
-    maximise  sum_c [ mass_c log mass_c - v_c log v_c - (mass_c - v_c) log(mass_c - v_c) ] - coef_bound ||h||_1
+    maximise  sum_c [ mass_c log mass_c - v_c log v_c - (mass_c - v_c) log(mass_c - v_c) ] - sum_j coef_bound_j |h_j|
 
     subject to  sum of mass_c over the cuts of sample i = w_i,  0 <= v_c <= mass_c,
                 sum_c v_c A_c = q + g + h,  |g_j| <= penalty_j,
@@ -143,11 +144,13 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
         widths["g"] = p
         balance["g"] = -sp.eye_array(p)
         inequalities += _size_at_most("g", sp.eye_array(p), {}, problem.penalty)
-    if np.isfinite(problem.coef_bound):
-        widths |= {"h": p, "size": p}
-        balance["h"] = -sp.eye_array(p)
-        cost["size"] = np.full(p, problem.coef_bound)
-        inequalities += _size_at_most("h", sp.eye_array(p), {"size": -sp.eye_array(p)}, np.zeros(p))
+    bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
+    B = len(bounded)
+    if B:
+        widths |= {"h": B, "size": B}
+        balance["h"] = -sp.eye_array(p, format="csc")[:, bounded]
+        cost["size"] = problem.coef_bound[bounded]
+        inequalities += _size_at_most("h", sp.eye_array(B), {"size": -sp.eye_array(B)}, np.zeros(B))
     fitted = slice(0 if problem.fit_intercept else 1, p)
     balance = {name: sp.csr_array(block)[fitted] for name, block in balance.items()}
     zero: list[Rows] = [
@@ -168,8 +171,8 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
     masses = np.maximum(mass, 0.0)
     moved = np.clip(found.x[at["v"]], 0.0, masses)
     value = float(np.sum(entr(moved) + entr(masses - moved) - entr(masses)))
-    if np.isfinite(problem.coef_bound):
-        value -= problem.coef_bound * float(np.abs(found.x[at["h"]]).sum())
+    if B:
+        value -= float(problem.coef_bound[bounded] @ np.abs(found.x[at["h"]]))
     lam = float(found.multipliers[program.zero]) / problem.radius if problem.radius > 0 else np.nan
     return ProgramSolution(value, b, lam, found.multipliers[:N], mass)
 

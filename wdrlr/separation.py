@@ -21,8 +21,8 @@ class Candidates(NamedTuple):
     """The m + 1 candidates of every sample for one of the two labels (the set W of Algorithm 2)."""
 
     argument: np.ndarray  # (N, m + 1): -y f after the best d = 0, ..., m changes
-    order: np.ndarray  # (N, m): features, the one with the largest gain first
-    level: np.ndarray  # (N, m): the best other level of each feature (by feature, not by order)
+    gain: np.ndarray  # (N, m): by how much the best change of each feature raises -y f
+    level: np.ndarray  # (N, m): the level that it leads to
     cost: np.ndarray  # (m + 1,): transport cost of d changes, the label's included
 
 
@@ -53,13 +53,12 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
     level = np.where(positive, lower[rows], upper[rows])
     other = scores[np.where(level >= 0, level + problem.offsets, 0)]
     gain = np.where(level >= 0, -y[:, None] * (other - scores[rows]), -np.inf)
-    order = np.argsort(-gain, axis=1, kind="stable")
     argument = np.empty((problem.n_samples, problem.n_categorical + 1))
     argument[:, 0] = -y * problem.decision(b)
-    np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1, out=argument[:, 1:])
+    np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
     argument[:, 1:] += argument[:, :1]
     cost = problem.level_changes + (problem.metric.label_change if flipped else 0.0)
-    return Candidates(argument, order, level, cost)
+    return Candidates(argument, gain, level, cost)
 
 
 def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) -> Worst:
@@ -76,7 +75,8 @@ def changed(
     problem: Problem, found: Candidates, n_changes: np.ndarray, sample: np.ndarray | slice = slice(None)
 ) -> np.ndarray:
     """The candidate of every sample (or of those given) with its number of changes, as level codes; shape (., m)."""
-    rank = np.argsort(found.order[sample], axis=1)
+    order = np.argsort(-found.gain[sample], axis=1, kind="stable")
+    rank = np.argsort(order, axis=1)
     return np.where(rank < n_changes[:, None], found.level[sample], problem.z[sample])
 
 

@@ -25,6 +25,7 @@ linear in N.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 from types import SimpleNamespace
 
@@ -33,9 +34,12 @@ from scipy.linalg import lapack
 from scipy.special import expit
 
 from wdrlr import kernels
-from wdrlr.certificate import coefficient_bounds, reserve, residual_charge, upper_bound
+from wdrlr.certificate import DualPoint, objective
+from wdrlr.closed_form import optimal_constant
+from wdrlr.dual_repair import coefficient_bounds, reserve, residual_charge
+from wdrlr.metric import GroundMetric
 from wdrlr.problem import Problem, log_loss
-from wdrlr.solution import Solution, closed_form, prefer_constant
+from wdrlr.solution import Solution, certified
 
 LOG_2 = np.log(2.0)
 FIRST_TAU = 0.1  # times 1 / N
@@ -47,6 +51,7 @@ LEAST_PROXIMAL = 1e-6  # the ridge fades to this while tau is at its least value
 MIN_LEVELS_FOR_TOPS = 4
 FAR_FROM_0 = 10.0  # times their range, that the middle of a column's numbers is away from 0
 NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
+NEGLIGIBLE = 1e-13  # times the largest weight: a sample below it is left out, and the certificate tells the difference
 
 
 class LinearRows:
@@ -89,9 +94,11 @@ class Coordinates:
     """
 
     def __init__(self, problem: Problem):
-        N, n, m = problem.n_samples, problem.n_numeric, problem.n_categorical
+        self.kept = np.flatnonzero(problem.w > NEGLIGIBLE * problem.w.max())
+        x, y, w = problem.x[self.kept], problem.y[self.kept].astype(float), problem.w[self.kept].astype(float)
+        N, n, m = len(self.kept), problem.n_numeric, problem.n_categorical
         offsets = np.append(problem.offsets, sum(problem.n_levels)).astype(np.int64)
-        z = np.ascontiguousarray(problem.z + problem.offsets, dtype=np.int32).reshape(N, m)
+        z = np.ascontiguousarray(problem.z[self.kept] + problem.offsets, dtype=np.int32).reshape(N, m)
         counts = np.bincount(z.ravel(), minlength=offsets[-1])
         column = np.full(offsets[-1], -1, np.int32)
         top = np.full((2, m), -1, np.int32)
@@ -99,7 +106,7 @@ class Coordinates:
         self.to_theta = np.zeros((p, p))  # theta[:p] = to_theta b
         # Numbers are scaled to [-1, 1]: theta[1 + r] = x_scale[r] b[1 + r]. Those far from 0 (a year, a time stamp) are
         # first centred, or they would be one direction with the intercept.
-        high, low = problem.x.max(axis=0, initial=-np.inf), problem.x.min(axis=0, initial=np.inf)
+        high, low = x.max(axis=0, initial=-np.inf), x.min(axis=0, initial=np.inf)
         far = problem.fit_intercept & (np.abs(high + low) > FAR_FROM_0 * (high - low))
         center = np.where(far, (high + low) / 2, 0.0)
         largest = np.maximum(high - center, center - low)
@@ -135,8 +142,9 @@ class Coordinates:
         self.E = at + 1
         self.b_rows = [(*intercept, 0.0), *rows_b]
         self.b_of_theta = LinearRows(self.b_rows)
-        x = np.ascontiguousarray((problem.x - center) / self.x_scale)
-        self.data = kernels.Data(x, z, problem.y.astype(float), problem.w.astype(float), offsets, column, top)
+        self.x_size = np.abs(center) + self.x_scale
+        x = np.ascontiguousarray((x - center) / self.x_scale)
+        self.data = kernels.Data(x, z, y, w, offsets, column, top)
 
 
 def solve_tailored(
@@ -170,27 +178,55 @@ def solve_tailored(
     """
     if problem.metric.p != 1:
         raise ValueError(f"the tailored solver needs p = 1, not {problem.metric.p}; use solve_column_constraint.")
-    known = closed_form(problem)
-    if known is not None:
-        return known
     began = perf_counter()
-    method = _InteriorPoint(problem, coordinates or Coordinates(problem), tol, start)
-    while method.upper - method.lower > tol and method.n_steps < max_iter:
-        method.step()
-    solution = Solution(
-        b=problem.feasible(method.coordinates.b_of_theta.times(method.best)),
-        lam=float(method.best[-1]) if problem.radius > 0 else np.nan,
-        upper=method.upper,
-        lower=min(method.lower, method.upper),
-        n_rounds=method.n_steps,
-        n_cuts=len(method.p),
-        solver_seconds=perf_counter() - began,
-    )
-    solution = prefer_constant(problem, solution, tol)
-    if start is not None and solution.gap > tol:  # a start can lie where the method gets stuck
-        cold = solve_tailored(problem, tol=tol, max_iter=max_iter, coordinates=method.coordinates)
+    known = optimal_constant(problem)
+    if known is not None:
+        solution = certified(problem, known[0], [known[1]], tol)
+        if solution.gap <= tol:
+            return solution
+    coordinates = coordinates or Coordinates(problem)
+    with np.errstate(all="ignore"):  # what is not finite ends the method
+        method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, tol, start)
+        solution = _iterate(problem, method, max_iter)
+    solution = replace(solution, solver_seconds=perf_counter() - began)
+    if start is not None and not solution.gap <= tol:  # a start can lie where the method gets stuck
+        cold = solve_tailored(problem, tol=tol, max_iter=max_iter, coordinates=coordinates)
         return min(solution, cold, key=lambda found: found.gap)
     return solution
+
+
+def _iterate(problem: Problem, method: _InteriorPoint, max_iter: int) -> Solution:
+    """Steps until the certificate is within the tolerance; the method's own bounds only say when to ask for it."""
+    while True:
+        direction, trial = method.step()
+        last = method.stuck or method.n_steps == max_iter
+        if last or method.upper - method.lower <= method.tol:
+            b = method.coordinates.b_of_theta.times(method.best)
+            record = {"n_rounds": method.n_steps, "n_cuts": len(method.p)}
+            solution = certified(problem, b, method.dual_points(), method.tol, **record)
+            if last or solution.gap <= method.tol:
+                return solution
+            method.upper, method.lower = solution.upper, max(solution.lower, 0.0)
+        method.move(direction, trial)
+
+
+def _in_natural_unit(problem: Problem, coordinates: Coordinates) -> Problem:
+    """The same problem with transport cost counted in a unit of its own, so that numbers and costs in other units, by a
+    power of two, give the same to the last bit.
+
+    The unit is about the cost of a change of a level (of the column with the smallest numbers, if there are numbers
+    only), or the radius if that is larger.
+    """
+    if problem.radius == 0:
+        return replace(problem, metric=GroundMetric(np.inf, norm=problem.metric.norm))
+    metric = problem.metric
+    unit = 1.0 / metric.scale
+    if problem.n_categorical:
+        unit = float(metric.level_changes(1)[1])
+    elif problem.n_numeric:
+        unit = float(coordinates.x_scale.min()) / metric.scale
+    unit = 2.0 ** np.round(np.log2(max(unit, problem.radius)))
+    return replace(problem, metric=replace(metric, scale=metric.scale * unit), radius=problem.radius / unit)
 
 
 class _InteriorPoint:
@@ -204,7 +240,8 @@ class _InteriorPoint:
         self.problem, self.coordinates, self.tol = problem, coordinates, tol
         self.data, E = coordinates.data, coordinates.E
         metric = problem.metric
-        self.change_cost = 1.0 / metric.scale
+        self.change_cost = float(metric.level_changes(1)[1])
+        self.toll = 1.0 / metric.scale  # of moving a number by 1
         self.label_cost = metric.label_change if problem.radius > 0 else np.inf
 
         self.penalty = problem.penalty.astype(float).copy()
@@ -220,11 +257,13 @@ class _InteriorPoint:
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_limits()
         self.theta = np.zeros(E)
-        self.theta[-1] = 2.0 / self.change_cost if problem.radius > 0 else NO_CHANGE
+        self.theta[-1] = NO_CHANGE
+        if problem.radius > 0:
+            self.theta[-1] = 2.0 / max(self.change_cost if problem.n_categorical else 1.0, problem.radius)
         if start is not None:  # a little off the walls, which may stand elsewhere in the start's problem
             b = problem.feasible(start.b)
-            objective, lam = upper_bound(problem, b)
-            if objective < LOG_2:  # else b = 0 is the better start
+            value, lam = objective(problem, b)
+            if value < LOG_2:  # else b = 0 is the better start
                 self.theta[: coordinates.n_scores] = 0.99 * coordinates.to_theta @ b
                 if lam > 0:
                     self.theta[-1] = 1.05 * lam
@@ -241,24 +280,32 @@ class _InteriorPoint:
         self.s = np.maximum.reduceat(value, self.pool.start[:-1]) + self.tau / w
         self.f = self._by_cut(self.s) - value
         self.p = self._normalised(self.tau / self.f)
-        self.limit_f = self._above_rounding(self.limits.values(self.theta))
-        self.limit_p = np.minimum(self.tau / self.limit_f, 1.0)
+        self.limit_f = self._limit_slacks()
+        self.limit_p = np.minimum(self.tau / self.limit_f, self.limit_most)
         self.b_before = self.penalised_rows.times(self.theta)
         r = np.abs(self.b_before) + 2 * self.tau / self.gamma
         self.plus, self.minus = r - self.b_before, r + self.b_before
         self.plus_p, self.minus_p = self.gamma * self.minus / (2 * r), self.gamma * self.plus / (2 * r)
         self.upper, self.lower, self.best = np.inf, 0.0, self.theta
+        self.dual: tuple | None = None  # behind ``lower``
+        self.stuck = False
         self.n_steps, self.length, self.proximal = 0, 1.0, PROXIMAL
 
     def _make_limits(self) -> None:
-        """The linear rows: first those of tops and bottoms, then lam >= 0, the box, and the norm of the numbers."""
+        """The linear rows: first those of tops and bottoms, then the box, lam >= 0, and the norm of the numbers.
+
+        ``limit_most`` is about the largest multiplier that each can have: the mass that a top can carry, what of the
+        balance a box can, the radius for those in lam.
+        """
         problem, data, E = self.problem, self.data, self.coordinates.E
-        rows, column, sign = [], [], []
+        rows, column, sign, top_code = [], [], [], []
         for j in range(problem.n_categorical):
             for side, sgn in ((0, 1.0), (1, -1.0)):
                 if data.top[side, j] < 0:
                     continue
-                for score in data.column[data.offsets[j] : data.offsets[j + 1]]:
+                for level in range(data.offsets[j], data.offsets[j + 1]):
+                    score = data.column[level]
+                    top_code.append((side, level))
                     rows.append(([data.top[side, j]], [sgn], 0.0))
                     if score >= 0:
                         rows[-1] = ([data.top[side, j], score], [sgn, -sgn], 0.0)
@@ -266,20 +313,30 @@ class _InteriorPoint:
                     sign.append(sgn)
         self.n_top_rows = len(rows)
         self.top_column, self.top_sign = np.array(column, int), np.array(sign)
+        self.top_code = tuple(np.array(top_code, int).reshape(-1, 2).T)  # side and level
         self.top_start = np.flatnonzero(np.diff(self.top_column, prepend=-1))  # the first row of each top
         self.top_count = np.diff(self.top_start, append=len(rows))
+        bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
+        self.box = slice(len(rows), len(rows) + 2 * len(bounded))
+        for j in bounded:
+            index, value, _ = self.coordinates.b_rows[j]
+            rows += [(index, -np.asarray(value), problem.coef_bound[j]), (index, value, problem.coef_bound[j])]
+        most = [np.ones(self.n_top_rows), self._carried_by_box().repeat(2)]
+        self.norm_rows = slice(len(rows), None)
         if problem.radius > 0:
-            rows.append(([E - 1], [1.0], 0.0))
-        self.box = None
-        if np.isfinite(problem.coef_bound):
-            self.box = slice(len(rows), len(rows) + 2 * problem.n_coefficients)
-            for index, value, _ in self.coordinates.b_rows:
-                rows += [(index, -np.asarray(value), problem.coef_bound), (index, value, problem.coef_bound)]
-        if problem.radius > 0 and problem.metric.norm == "l1":
-            for r in range(problem.n_numeric):
-                slope = 1.0 / self.coordinates.x_scale[r]
-                rows += [([E - 1, 1 + r], [self.change_cost, sgn * slope], 0.0) for sgn in (-1.0, 1.0)]
+            rows.append(([E - 1], [self.toll], 0.0))
+            if problem.metric.norm == "l1":
+                for r in range(problem.n_numeric):
+                    slope = 1.0 / self.coordinates.x_scale[r]
+                    rows += [([E - 1, 1 + r], [self.toll, sgn * slope], 0.0) for sgn in (-1.0, 1.0)]
+        most.append(np.full(len(rows) - self.norm_rows.start, problem.radius / self.toll))
+        self.limit_most = np.concatenate(most)
         self.limits = LinearRows(rows)
+
+    def _carried_by_box(self) -> np.ndarray:
+        """The largest force of the box on each bounded coefficient: the mean size of its column."""
+        n, bounded = self.problem.n_numeric, np.isfinite(self.problem.coef_bound)
+        return np.concatenate([[1.0], self.coordinates.x_size, np.ones(len(bounded) - 1 - n)])[bounded]
 
     # ------------------------------------------------------------ small helpers
 
@@ -299,9 +356,13 @@ class _InteriorPoint:
         """The number of cuts of each sample; shape (N,)."""
         return self.pool.start[1:] - self.pool.start[:-1]
 
-    def _above_rounding(self, slack: np.ndarray) -> np.ndarray:
-        """Slacks that rounding may have made 0 or less, lifted to a small part of what any multiplier leaves them."""
-        return np.maximum(slack, 1e-3 * self.tau)
+    def _above_rounding(self, slack: np.ndarray, most: np.ndarray) -> np.ndarray:
+        """Slacks that rounding may have made 0 or less, lifted to a small part of what large multipliers leave."""
+        return np.maximum(slack, 1e-3 * self.tau / most)
+
+    def _limit_slacks(self) -> np.ndarray:
+        """Those of the linear rows at theta."""
+        return self._above_rounding(self.limits.values(self.theta), self.limit_most)
 
     def _normalised(self, p: np.ndarray) -> np.ndarray:
         """Multipliers scaled to sum to w_i a sample."""
@@ -315,15 +376,40 @@ class _InteriorPoint:
 
     # ------------------------------------------------------------ one step
 
-    def step(self) -> None:
-        """One Newton system: direction, lower bound, trial points with upper bounds, move."""
+    def step(self) -> tuple[SimpleNamespace, SimpleNamespace | None]:
+        """One Newton system: direction, lower bound, trial points with upper bounds; ``move`` follows."""
         self.n_steps += 1
         self._linearise()
         direction = self._predict_and_correct()
+        if not (np.isfinite(direction.theta).all() and np.isfinite(direction.p).all()):
+            self.stuck = True
+            return direction, None
         self._bound_below(direction)
-        trial = self._search(direction)
-        if self.upper - self.lower > self.tol:
-            self._move(direction, trial)
+        return direction, self._search(direction)
+
+    def dual_points(self) -> list[DualPoint]:
+        """The dual point behind ``lower``, if there is one, in terms of the problem."""
+        if self.dual is None:
+            return []
+        pool, mass, v, share, wall, absorbed = self.dual
+        data, kept = self.data, self.coordinates.kept
+        sample, start, feature, level = kernels.changed_levels(pool, data)
+        flipped = pool.sign * data.y[sample] > 0
+        if absorbed is not None:
+            bent, dv, cut, to, amount = absorbed
+            if bent >= 0:
+                v[bent] += dv
+            moved = amount * v[cut] / mass[cut]
+            np.subtract.at(mass, cut, amount)
+            np.subtract.at(v, cut, moved)
+            j = np.searchsorted(data.offsets, to, side="right") - 1
+            mass, v = np.concatenate([mass, amount]), np.concatenate([v, moved])
+            sample, flipped = np.concatenate([sample, sample[cut]]), np.concatenate([flipped, flipped[cut]])
+            start = np.concatenate([start, start[-1] + 1 + np.arange(len(cut))])
+            feature, level = np.concatenate([feature, j]), np.concatenate([level, to - data.offsets[j]])
+        mixture = np.zeros((2, data.column.size))
+        mixture[self.top_code] = share
+        return [DualPoint(kept[sample], flipped, mass, v, start, feature, level, mixture, wall)]
 
     def _linearise(self) -> None:
         """Slopes, which pairs are alive, and the factorised Newton matrix."""
@@ -467,6 +553,7 @@ class _InteriorPoint:
         def charge_for(r, wall, spent):
             return residual_charge(problem, self.bounds, limits, r, wall, spent, radius, upper)
 
+        share = np.zeros(self.n_top_rows)
         for repairs_left in (3, 2, 1, 0):
             entropy, spent, balance = kernels.dual_point(E, x, w, self.pool, mass, v)
             if self.n_top_rows:  # mass at a top stands for levels: it is spread over them
@@ -477,20 +564,23 @@ class _InteriorPoint:
                 balance = balance + self.limits.transposed_times(back, E)
             r = self.coordinates.to_theta.T @ balance[: self.coordinates.n_scores]
             wall = np.zeros_like(r)  # the force of the box
-            if self.box:
-                wall = force[self.box].reshape(-1, 2) @ [-1.0, 1.0]
+            wall[np.isfinite(problem.coef_bound)] = force[self.box].reshape(-1, 2) @ [-1.0, 1.0]
             charge, left, spent_then = charge_for(r, wall, spent)
-            self.lower = max(self.lower, entropy - charge)
+            if entropy - charge > self.lower:
+                self.lower = entropy - charge
+                self.dual = self.pool, mass.copy(), v.copy(), share, wall, None
             hopeless = self.upper - entropy > self.tol
             if problem.radius > 0 and not hopeless and self.upper - self.lower > self.tol:
                 wanted = np.clip(r, -limits, limits) + wall
                 excess = self.coordinates.b_of_theta.transposed_times(r - wanted, E)
-                gained, moved, rest = kernels.absorb(excess, self.data, self.pool, mass, v)
+                gained, moved, rest, *absorbed = kernels.absorb(excess, self.data, self.pool, mass, v)
                 if np.isfinite(moved):
                     numbers = slice(1, 1 + problem.n_numeric)
                     wanted[numbers] += self.coordinates.x_scale * rest[numbers]
                     charge = charge_for(wanted, wall, spent + moved * self.change_cost)[0]
-                    self.lower = max(self.lower, entropy + gained - charge)
+                    if entropy + gained - charge > self.lower:
+                        self.lower = entropy + gained - charge
+                        self.dual = self.pool, mass.copy(), v.copy(), share, wall, absorbed
             if self.upper - self.lower <= self.tol or hopeless or not repairs_left:
                 return
             g = self.coordinates.b_of_theta.transposed_times(left - wall, E)
@@ -517,6 +607,7 @@ class _InteriorPoint:
             at = theta + length * step.theta
             if not self.problem.fit_intercept:
                 at[0] -= self.intercept_row @ at  # rounding
+            at[-1] = max(at[-1], self._dual_norm(at))  # rounding
             self._make_way(at)
             self._add_norm_row(at, step)
             wanted = np.maximum(self.f + length * step.f, LEAST_SLACK * self.f)
@@ -540,6 +631,12 @@ class _InteriorPoint:
             length *= 0.5
             n_halved += 1
 
+    def _dual_norm(self, theta: np.ndarray) -> float:
+        """The least lam at theta."""
+        if self.problem.radius == 0:
+            return 0.0
+        return self.problem.metric.dual_norm(theta[1 : 1 + self.problem.n_numeric] / self.coordinates.x_scale)
+
     def _make_way(self, at: np.ndarray) -> None:
         """Tops rise, and bottoms fall, ahead of the scores of their levels (in place)."""
         if not self.n_top_rows:
@@ -561,29 +658,30 @@ class _InteriorPoint:
         if problem.radius == 0 or problem.metric.norm == "l1" or not b_numeric.any():
             return
         tangent = b_numeric / np.linalg.norm(b_numeric) if problem.metric.norm == "l2" else np.sign(b_numeric)
-        short = problem.metric.dual_norm(b_numeric) - at[-1]
-        if -short * self.change_cost < 0.5 * self.limits.values(at)[self.n_top_rows :].min():
+        short = self._dual_norm(at) - at[-1]
+        if -short * self.toll < 0.5 * self.limits.values(at)[self.norm_rows].min():
             at[-1] = max(at[-1], at[-1] + short + self.tau / problem.radius)
             index = [len(at) - 1, *range(1, 1 + problem.n_numeric)]
-            self.limits.append([(index, [self.change_cost, *(-tangent / x_scale)], 0.0)])
+            self.limits.append([(index, [self.toll, *(-tangent / x_scale)], 0.0)])
+            self.limit_most = np.append(self.limit_most, problem.radius / self.toll)
             self.limit_f, self.limit_p = np.append(self.limit_f, 1.0), np.append(self.limit_p, 0.0)
             self.live, step.limit_f = np.append(self.live, True), np.append(step.limit_f, 0.0)
             step.limit_p = np.append(step.limit_p, 0.0)
 
-    def _move(self, step: SimpleNamespace, trial: SimpleNamespace) -> None:
+    def move(self, step: SimpleNamespace, trial: SimpleNamespace) -> None:
         """Go to the trial point, or stay and take its cuts in; prune now and then."""
         w = self.data.w
         if trial.moves:
             self.theta, self.tau, self.length = trial.theta, self.goal, trial.length
             self.p = self._normalised(np.maximum(step.p, LEAST_MULTIPLIER * self.p))
             self.f = trial.wanted
-            self.limit_f = self._above_rounding(self.limits.values(self.theta))
+            self.limit_f = self._limit_slacks()
             kept = np.maximum(step.limit_p, LEAST_MULTIPLIER * self.limit_p)
             self.limit_p = np.where(self.live & (self.limit_p > 0), kept, self.tau / self.limit_f)
             self._move_penalty(step)
         else:
             self.length = 0.0
-            self.limit_f = self._above_rounding(self.limits.values(self.theta))
+            self.limit_f = self._limit_slacks()
             self.limit_p = np.where(self.live & (self.limit_p > 0), self.limit_p, self.tau / self.limit_f)
 
         self._take_in(trial.pool, trial.old)
@@ -609,7 +707,8 @@ class _InteriorPoint:
         r = self.b_before + self.plus + self.length * step.r
         b = self.penalised_rows.times(self.theta)
         r = np.maximum(r, np.maximum(b + LEAST_SLACK * self.plus, -b + LEAST_SLACK * self.minus))
-        self.b_before, self.plus, self.minus = b, self._above_rounding(r - b), self._above_rounding(r + b)
+        self.b_before = b
+        self.plus, self.minus = (self._above_rounding(slack, self.gamma) for slack in (r - b, r + b))
         plus_p = np.maximum(step.plus_p, LEAST_MULTIPLIER * self.plus_p)
         minus_p = np.maximum(step.minus_p, LEAST_MULTIPLIER * self.minus_p)
         self.plus_p = plus_p * self.gamma / (plus_p + minus_p)
