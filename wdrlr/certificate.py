@@ -238,33 +238,40 @@ def _charge(
     intercept, numbers, levels, slack = _balance(problem, dual, v, sign, center)
     wall = np.where(np.isfinite(problem.coef_bound), np.nan_to_num(dual.wall), 0.0)
     wall[0] *= problem.fit_intercept
-    charge = float((np.abs(wall) * np.where(wall != 0, problem.coef_bound, 0.0)).sum()) * (1 + len(b) * UNIT)
+    charge = _product(np.abs(wall), problem.coef_bound).sum() * (1 + len(b) * UNIT)
 
-    categories = levels @ problem.level_matrix
-    slack_categories = slack[1 + n :] @ np.abs(problem.level_matrix)
-    slack_categories += UNIT * len(levels) * (np.abs(levels) @ np.abs(problem.level_matrix))
+    matrix = np.abs(problem.level_matrix)
+    terms = np.maximum((matrix > 0).sum(axis=0) - 1, 0)
+    slack_categories = slack[1 + n :] @ matrix + 2 * UNIT * terms * (np.abs(levels) @ matrix)
+    # What penalty and wall carry of r_0 stays with b_0, and only the rest is seen from the means.
     kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
     numbers = numbers + center * kept
-    r = np.concatenate([[intercept - kept], numbers - wall[1 : 1 + n], categories - wall[1 + n :]])
-    slack = np.concatenate([slack[:1], slack[1 : 1 + n] + 2 * UNIT * np.abs(center * kept), slack_categories])
-    slack += 4 * UNIT * (np.abs(r) + np.abs(wall))
-    r[1:] = np.maximum(np.abs(r[1:]) - problem.penalty[1:], 0.0)
-    size = np.abs(r) + slack
-    if not problem.fit_intercept:
-        size[0] = 0.0
-    charged, rest = size[1 : 1 + n], np.delete(np.arange(len(size)), slice(1, 1 + n))
-    fixed = float((size[rest] * np.where(size[rest] > 0, constant[rest], 0.0)).sum())
+    slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * abs(kept))
+    r = np.concatenate([[intercept], numbers, levels @ problem.level_matrix]) - wall
+    slack = np.concatenate([slack[:1], slack_numbers, slack_categories]) + UNIT * (np.abs(wall) + np.abs(r))
+    size = np.maximum(np.abs(r) + slack - problem.penalty, 0.0) * (1 + 2 * UNIT)
+    size[0] *= problem.fit_intercept
+
     if problem.radius == 0:
-        return charge + fixed + float((charged * np.where(charged > 0, constant[1 : 1 + n], 0.0)).sum())
-    spent += float((size[rest] * np.where(size[rest] > 0, per_lam[rest], 0.0)).sum())
+        return float(charge + _product(size, constant).sum())
 
-    def total(numbers_at_bound: float, toll: float) -> float:
-        excess = (spent + toll) * (1 + (len(b) + 8) * UNIT) - problem.radius
-        return charge + fixed + numbers_at_bound + max(0.0, excess) * upper / problem.radius
+    def total(capped: np.ndarray) -> float:
+        """Those at their caps, the numbers for the price of the radius, the rest at their bounds."""
+        toll = problem.metric.numeric_distance(np.where(capped, 0.0, size)[1 : 1 + n])
+        fixed, in_lam = _product(size, np.where(capped, cap, constant)), _product(size, np.where(capped, 0.0, per_lam))
+        fixed[1 : 1 + n] *= capped[1 : 1 + n]
+        in_lam[1 : 1 + n] = 0.0
+        excess = (spent + toll + in_lam.sum()) * (1 + (len(b) + 8) * UNIT) - problem.radius
+        return float(charge + fixed.sum() + max(0.0, excess) * upper / problem.radius)
 
-    by_lam = total(0.0, problem.metric.numeric_distance(charged))
-    by_cap = total(float((charged * np.where(charged > 0, cap[1 : 1 + n], 0.0)).sum()), 0.0)
-    return min(by_lam, by_cap)
+    is_number = (np.arange(len(b)) >= 1) & (np.arange(len(b)) <= n)
+    dear = cap < constant + per_lam * upper / problem.radius
+    return min(total(capped) for capped in (cap < constant, dear & ~is_number, dear | is_number))
+
+
+def _product(size: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """size * bound, 0 where the size is 0 and the bound infinite."""
+    return size * np.where(size > 0, bound, 0.0)
 
 
 def _balance(
@@ -287,7 +294,9 @@ def _balance(
     grid = 2.0 ** np.ceil(np.log2(max(float(v.sum()), 1e-290))) * 2.0**-50
     high = np.round(u / grid) * grid
     sums = np.zeros((2, 1 + n_levels))  # of high and low parts, for the intercept and the levels
-    mixed = np.zeros((2, problem.n_categorical))  # v at mixtures, by the sign of a cut and by feature
+    mixed = np.zeros(
+        (2, 2, problem.n_categorical)
+    )  # high and low parts at mixtures, by sign of the cut and by feature
     numbers, size = np.zeros(n), np.zeros(n)
     own = problem.z + problem.offsets
     for begin in range(0, len(u), BLOCK):
@@ -303,9 +312,9 @@ def _balance(
             at_home = np.bincount(own[sample].ravel(), np.repeat(amount[cuts], problem.n_categorical), n_levels)
             at_home -= np.bincount(old, amount[cut], n_levels)
             sums[part, 1:] += at_home + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
-        for side in (0, 1):
-            those = mixes & ((sign[cut] > 0) == (side == 0))
-            mixed[side] += np.bincount(feature[those], u[cut[those]], problem.n_categorical)
+            for side in (0, 1):
+                those = mixes & ((sign[cut] > 0) == (side == 0))
+                mixed[part, side] += np.bincount(feature[those], amount[cut[those]], problem.n_categorical)
         if n:
             shifted = np.ascontiguousarray((problem.x[sample] - center).T)
             numbers += (shifted * u[cuts]).sum(axis=1)
@@ -316,10 +325,10 @@ def _balance(
     slack[0] += 2 * UNIT * abs(sums[:, 0].sum())
     slack[1 : 1 + n] = UNIT * (_pairwise(min(len(v), BLOCK)) + len(v) / BLOCK + 4) * size
     if mixed.any():
-        share, ordinal = _mixtures(problem, dual.mixture), np.repeat(np.arange(problem.n_categorical), problem.n_levels)
-        levels = levels + (share * mixed[:, ordinal]).sum(axis=0)
-        terms = max(problem.n_levels) + 8 + BLOCK + len(v) / BLOCK
-        slack[1 + n :] += UNIT * terms * (share * np.abs(mixed[:, ordinal])).sum(axis=0)
+        ordinal = np.repeat(np.arange(problem.n_categorical), problem.n_levels)
+        spread = _mixtures(problem, dual.mixture) * mixed.sum(axis=0)[:, ordinal]
+        levels = levels + spread.sum(axis=0)
+        slack[1 + n :] += UNIT * (max(problem.n_levels) + 8) * np.abs(spread).sum(axis=0)
     slack[1 + n :] += 2 * UNIT * np.abs(levels)
     return float(sums[:, 0].sum()), numbers, levels, slack
 
