@@ -107,11 +107,12 @@ def test_bounds_hold_on_the_level_set():
     for setting in ({}, {"label_cost": np.inf}, {"coding": "pm1"}, {"n": 0}, {"p": 2.0}, {"weighted": True}, {"n": 2}):
         problem = random_problem(4, radius=0.1, **setting)
         n = problem.n_numeric
-        center, constant, per_lam, _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
-        largest = constant + per_lam * np.log(2) / problem.radius
-        largest[1 : 1 + n] = np.log(2) / problem.radius / problem.metric.scale
-        assert np.isfinite(largest).all()
-        for j in range(problem.n_coefficients):
+        center, bounds, _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
+        assert len(bounds) == (1 if np.isinf(problem.metric.label_change) else 2)
+        for (constant, per_lam), j in product(bounds, range(problem.n_coefficients)):
+            largest = constant + per_lam * np.log(2) / problem.radius
+            largest[1 : 1 + n] = np.log(2) / problem.radius / problem.metric.scale
+            assert np.isfinite(largest).all()
             for seed in range(5):
                 b = random_coefficients(problem, seed)
                 b[j] = 1.001 * largest[j] - (center @ b[1 : 1 + n] if j == 0 else 0.0)

@@ -27,6 +27,8 @@ from wdrlr.separation import candidates
 UNIT = np.finfo(float).eps
 """Twice the largest relative error of an operation, which pays for the products of such errors."""
 
+LONG_UNIT = float(np.finfo(np.longdouble).eps)
+
 LARGEST_SCORE = 1e4
 """At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b with |b_j| (times
 the largest distance of a number from its mean) and |f| at the means below this, or below twice what the fit has."""
@@ -234,7 +236,7 @@ def _charge(
     The numbers are seen from their means, with f at the means in place of b_0.
     """
     n = problem.n_numeric
-    center, constant, per_lam, cap = _bounds(problem, upper, b)
+    center, bounds, cap = _bounds(problem, upper, b)
     intercept, numbers, levels, slack = _balance(problem, dual, v, sign, center)
     wall = np.where(np.isfinite(problem.coef_bound), np.nan_to_num(dual.wall), 0.0)
     wall[0] *= problem.fit_intercept
@@ -253,9 +255,9 @@ def _charge(
     size[0] *= problem.fit_intercept
 
     if problem.radius == 0:
-        return float(charge + _product(size, constant).sum())
+        return float(charge + _product(size, bounds[0][0]).sum())
 
-    def total(capped: np.ndarray) -> float:
+    def total(constant: np.ndarray, per_lam: np.ndarray, capped: np.ndarray) -> float:
         """Those at their caps, the numbers for the price of the radius, the rest at their bounds."""
         toll = problem.metric.numeric_distance(np.where(capped, 0.0, size)[1 : 1 + n])
         fixed, in_lam = _product(size, np.where(capped, cap, constant)), _product(size, np.where(capped, 0.0, per_lam))
@@ -265,8 +267,11 @@ def _charge(
         return float(charge + fixed.sum() + max(0.0, excess) * upper / problem.radius)
 
     is_number = (np.arange(len(b)) >= 1) & (np.arange(len(b)) <= n)
-    dear = cap < constant + per_lam * upper / problem.radius
-    return min(total(capped) for capped in (cap < constant, dear & ~is_number, dear | is_number))
+    totals = []
+    for constant, per_lam in bounds:
+        dear = cap < constant + per_lam * upper / problem.radius
+        totals += [total(constant, per_lam, capped) for capped in (cap < constant, dear & ~is_number, dear | is_number)]
+    return min(totals)
 
 
 def _product(size: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -281,7 +286,7 @@ def _balance(
 
     Sums over levels are exact but for about 1e-25 v: v is cut in two parts, and sums of the high parts, whole multiples
     of a power of two, are not rounded. Otherwise residuals of the order of 1e-16 would, at a tiny radius, meet
-    multipliers of the order of its inverse.
+    multipliers of the order of its inverse. Those over numbers are in long doubles, where the machine has longer ones.
 
     Returns
     -------
@@ -294,10 +299,8 @@ def _balance(
     grid = 2.0 ** np.ceil(np.log2(max(float(v.sum()), 1e-290))) * 2.0**-50
     high = np.round(u / grid) * grid
     sums = np.zeros((2, 1 + n_levels))  # of high and low parts, for the intercept and the levels
-    mixed = np.zeros(
-        (2, 2, problem.n_categorical)
-    )  # high and low parts at mixtures, by sign of the cut and by feature
-    numbers, size = np.zeros(n), np.zeros(n)
+    mixed = np.zeros((2, 2, problem.n_categorical))  # high and low parts at mixtures, by sign of the cut and by feature
+    numbers, size = np.zeros(n, dtype=np.longdouble), np.zeros(n)
     own = problem.z + problem.offsets
     for begin in range(0, len(u), BLOCK):
         cuts = slice(begin, begin + BLOCK)
@@ -316,21 +319,21 @@ def _balance(
                 those = mixes & ((sign[cut] > 0) == (side == 0))
                 mixed[part, side] += np.bincount(feature[those], amount[cut[those]], problem.n_categorical)
         if n:
-            shifted = np.ascontiguousarray((problem.x[sample] - center).T)
+            shifted = np.ascontiguousarray(problem.x[sample].T, dtype=np.longdouble) - center[:, None]
             numbers += (shifted * u[cuts]).sum(axis=1)
-            size += (np.abs(shifted) * v[cuts]).sum(axis=1)
+            size += (np.abs(shifted) * v[cuts]).sum(axis=1).astype(float)
     levels = sums[0, 1:] + sums[1, 1:]
     slack = np.empty(1 + n + n_levels)
     slack[0] = slack[1 + n :] = 1e-25 * float(v.sum()) * len(v)
     slack[0] += 2 * UNIT * abs(sums[:, 0].sum())
-    slack[1 : 1 + n] = UNIT * (_pairwise(min(len(v), BLOCK)) + len(v) / BLOCK + 4) * size
+    slack[1 : 1 + n] = LONG_UNIT * (_pairwise(min(len(v), BLOCK)) + len(v) / BLOCK + 4) * size + UNIT * np.abs(numbers)
     if mixed.any():
         ordinal = np.repeat(np.arange(problem.n_categorical), problem.n_levels)
         spread = _mixtures(problem, dual.mixture) * mixed.sum(axis=0)[:, ordinal]
         levels = levels + spread.sum(axis=0)
         slack[1 + n :] += UNIT * (max(problem.n_levels) + 8) * np.abs(spread).sum(axis=0)
     slack[1 + n :] += 2 * UNIT * np.abs(levels)
-    return float(sums[:, 0].sum()), numbers, levels, slack
+    return float(sums[:, 0].sum()), numbers.astype(float), levels, slack
 
 
 def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
@@ -339,7 +342,9 @@ def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
     return share / np.repeat(np.add.reduceat(share, problem.offsets, axis=1), problem.n_levels, axis=1)
 
 
-def _bounds(problem: Problem, upper: float, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _bounds(
+    problem: Problem, upper: float, b: np.ndarray
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """How large b can be where the objective is at most ``upper``: |b_j| <= constant_j + per_lam_j lam.
 
     Let f(v) be the mean of f over the samples if all their categories are set to v, and c the cost of that. If labels
@@ -347,51 +352,49 @@ def _bounds(problem: Problem, upper: float, b: np.ndarray) -> tuple[np.ndarray, 
 
         |f(v)| <= upper + lam (c + kappa).
 
-    Else the same within each class, with L(-f) for y = 1 and L(f) for y = -1: with W the weight of the smaller class,
-    |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means. Two levels of a feature differ by no more
-    than twice that, and so does every slope of a category. A box bounds everything, and a penalty by upper / penalty_j.
+    Whether they can or not, the same holds within each class, with L(-f) for y = 1 and L(f) for y = -1: with W the
+    weight of the smaller class, |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means. Two levels of
+    a feature differ by no more than twice that, and so does every slope of a category.
 
     Returns
     -------
     center : ndarray of shape (n,)
         The weighted means of the numbers; 0 without an intercept.
-    constant, per_lam : ndarrays of shape (1 + n + k,)
-        Entry 0 is for b_0 + center.b_N, those of the numbers are for radius 0.
+    bounds : list of pairs (constant, per_lam) of ndarrays of shape (1 + n + k,)
+        Either one may be used. Entry 0 is for b_0 + center.b_N, those of the numbers are for radius 0.
     cap : ndarray of shape (1 + n + k,)
-        What box and penalty allow.
+        What the box allows, and a penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
     """
-    n, w, x = problem.n_numeric, problem.w, problem.x
-    mean = w @ x / w.sum()
-    center = mean if problem.fit_intercept else np.zeros(n)
-    constant, per_lam = np.empty(len(b)), np.zeros(len(b))
-    largest = np.abs(x - center).max(axis=0, initial=0.0)
+    n, w, x, p = problem.n_numeric, problem.w, problem.x, len(b)
+    center = w @ x / w.sum() if problem.fit_intercept else np.zeros(n)
+    bounds = []
     if problem.radius == 0:
-        scale = np.concatenate([[1.0], largest, np.ones(len(b) - 1 - n)])
+        scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(p - 1 - n)])
         size = np.abs(b) * scale
         size[0] = abs(b[0] + center @ problem.numeric(b))
-        constant[:] = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
+        constant = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
+        bounds.append((constant, np.zeros(p)))
     else:
+        all_changed = problem.level_changes[-1]
+        of_f = []  # constant and factor of lam in the bound on |f(v)|
         if np.isfinite(problem.metric.label_change):
-            f_constant, f_per_lam = upper, problem.level_changes[-1] + problem.metric.label_change
-        else:
-            plus = problem.y > 0
-            weight = min(w[plus].sum(), w[~plus].sum())
-            f_constant, apart = np.inf, 0.0
-            if weight > 0:
-                f_constant = upper / weight
-                means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
-                apart = problem.metric.numeric_distance(means[0] - means[1])
-            f_per_lam = problem.level_changes[-1] + apart
-        constant[1:], per_lam[1:] = 2 * f_constant, 2 * f_per_lam
-        # A reference level whose score is not 0 adds to f at the means.
+            of_f.append((upper, all_changed + problem.metric.label_change))
+        plus = problem.y > 0
+        weight = min(w[plus].sum(), w[~plus].sum())
+        if weight > 0:
+            means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
+            of_f.append((upper / weight, all_changed + problem.metric.numeric_distance(means[0] - means[1])))
+        # A reference level whose score is not 0 adds to f at the means, and so does the rounding of these.
         matrix = np.abs(problem.level_matrix)
         references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
-        constant[0], per_lam[0] = (1 + 2 * references) * f_constant, (1 + 2 * references) * f_per_lam
-        per_lam[0] += problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))  # rounding of the center
-    allowed = np.where(problem.penalty > 0, upper / np.where(problem.penalty > 0, problem.penalty, 1.0), np.inf)
-    cap = np.minimum(problem.coef_bound, allowed)
-    at_center = cap.copy()
-    at_center[0] += (np.abs(center) * np.where(center != 0, cap[1 : 1 + n], 0.0)).sum()
-    capped = at_center < constant
-    constant[capped], per_lam[capped] = at_center[capped], 0.0
-    return center, constant * (1 + 32 * UNIT), per_lam * (1 + 32 * UNIT), cap * (1 + 4 * UNIT)
+        blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))
+        for constant, per_lam in of_f or [(np.inf, 0.0)]:
+            factor = np.concatenate([[1 + 2 * references], np.full(p - 1, 2.0)])
+            bounds.append((constant * factor, per_lam * factor + np.where(np.arange(p) == 0, blur, 0.0)))
+    cap = np.divide(upper, problem.penalty, out=np.full(p, np.inf), where=problem.penalty > 0)
+    cap = np.minimum(problem.coef_bound, cap)
+    cap[0] += _product(np.abs(center), cap[1 : 1 + n]).sum()
+    at_most = [tuple(bound * (1 + 32 * UNIT) for bound in pair) for pair in bounds]
+    if problem.radius == 0:
+        at_most = [(np.minimum(constant, cap), per_lam) for constant, per_lam in at_most]
+    return center, at_most, cap * (1 + 8 * UNIT)
