@@ -12,6 +12,9 @@ from wdrlr.problem import Problem, log_loss
 # At radius 0 and without a box, for which size of |b_j| max_i |x_ij| residuals are charged.
 LARGEST_COEFFICIENT = 1e4
 
+LEAST_CLASS = 1e-3
+"""Weight of the smaller class below which bounds from the classes are no help if labels can be changed."""
+
 
 def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray) -> list[DualPoint]:
     """Dual points near approximate multipliers of some cuts; which is best, ``certificate`` says.
@@ -210,44 +213,39 @@ def residual_charge(
 def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.ndarray]:
     """How large b can be where the objective is at most ``upper``: |b_j| <= constant_j + per_lam_j lam.
 
-    The objective of the heaviest sample i gives w_i (L(-y f(x_i, z)) - lam d) <= upper for every z and both labels,
-    hence a bound on |f(x_i, z)| for z = z_i and for every z that differs from it in one feature, hence bounds on
-    level differences and on the intercept. If labels cannot be changed, one heavy sample of each class takes the
-    place of the two labels. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds everything.
-    At radius 0 without a box see ``LARGEST_COEFFICIENT``.
+    The mean of f over the samples, with the levels of all of them set to the same, is at most upper + lam (c + kappa)
+    in size, c the cost of all these changes, since both labels can be given to everybody; and within each class at most
+    upper / W + lam (c + d) without a change of labels, W the weight of the smaller class and d the distance of their
+    means. The one taken has the smaller lam. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds everything. At
+    radius 0 without a box see ``LARGEST_COEFFICIENT``.
 
     Returns
     -------
     constant, per_lam : ndarray of shape (1 + n + k,)
     """
-    n, p = problem.n_numeric, problem.n_coefficients
-    constant, per_lam = np.full(p, LARGEST_COEFFICIENT), np.zeros(p)
+    n, p, x, w = problem.n_numeric, problem.n_coefficients, problem.x, problem.w
     boxed = np.isfinite(problem.coef_bound)
     if problem.radius == 0:
-        width = np.abs(problem.x).max(axis=0, initial=0.0)
+        constant = np.full(p, LARGEST_COEFFICIENT)
+        width = np.abs(x).max(axis=0, initial=0.0)
         constant[1 : 1 + n] /= np.where(width > 0, width, 1.0)
-        return np.where(boxed, problem.coef_bound, constant), per_lam
-    heavy = [np.flatnonzero(problem.y == label) for label in (-1, 1)]
-    heavy = [index[np.argmax(problem.w[index])] for index in heavy if index.size]
-    if np.isfinite(problem.metric.label_change):
-        i = max(heavy, key=lambda index: problem.w[index])
-        one_change = problem.level_changes[1] if problem.n_categorical else 0.0
-        f_constant, f_per_lam = upper / problem.w[i], one_change + problem.metric.label_change
-    elif len(heavy) == 2:
-        i, other = heavy
-        apart = problem.metric.numeric_distance(problem.x[i] - problem.x[other])
-        f_constant = upper / min(problem.w[i], problem.w[other])
-        f_per_lam = problem.level_changes[-1] + apart
-    else:
-        i, f_constant, f_per_lam = heavy[0], np.inf, 0.0
-    # Any two levels of a feature differ by at most 4 |f|: each from z_i's level by at most 2 |f|.
-    constant[1 + n :], per_lam[1 + n :] = 4.0 * f_constant, 4.0 * f_per_lam
+        return np.where(boxed, problem.coef_bound, constant), np.zeros(p)
+    plus = problem.y > 0
+    smaller = min(w[plus].sum(), w[~plus].sum())
+    f_constant, f_per_lam = upper, problem.metric.label_change
+    if smaller > LEAST_CLASS or np.isinf(f_per_lam):
+        means = [w[some] @ x[some] / w[some].sum() if some.any() else np.zeros(n) for some in (plus, ~plus)]
+        apart = problem.metric.numeric_distance(means[0] - means[1])
+        if apart < f_per_lam:
+            f_constant, f_per_lam = upper / smaller if smaller > 0 else np.inf, apart
+    f_per_lam += problem.level_changes[-1]
+    constant, per_lam = np.full(p, 2.0 * f_constant), np.full(p, 2.0 * f_per_lam)
     # One number: every norm here has ||e_j|| = 1.
     constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, 1.0 / problem.metric.scale
     sizes = np.abs(problem.level_matrix).sum(axis=1)
-    levels = sum(sizes[start + problem.z[i, j]] for j, start in enumerate(problem.offsets))
-    constant[0] = (1.0 + 4.0 * levels) * f_constant
-    per_lam[0] = (1.0 + 4.0 * levels) * f_per_lam + problem.metric.numeric_distance(problem.x[i])
+    levels = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0
+    constant[0] = (1.0 + 2.0 * levels) * f_constant
+    per_lam[0] = (1.0 + 2.0 * levels) * f_per_lam + problem.metric.numeric_distance(w @ x)
     return np.where(boxed, problem.coef_bound, constant), np.where(boxed, 0.0, per_lam)
 
 
