@@ -51,7 +51,8 @@ LEAST_PROXIMAL = 1e-6  # the ridge fades to this while tau is at its least value
 MIN_LEVELS_FOR_TOPS = 4
 FAR_FROM_0 = 10.0  # times their range, that the middle of a column's numbers is away from 0
 NO_CHANGE = 1e6  # lam at radius 0: no change of a level pays
-NEGLIGIBLE = 1e-13  # times the largest weight: a sample below it is left out, and the certificate tells the difference
+NEGLIGIBLE = 1e-13  # times the largest weight: a sample below it is left out
+NEGLIGIBLE_LOSS = 0.1  # times tol: what all samples may weigh that are left out where the method got stuck with them
 
 
 class LinearRows:
@@ -91,10 +92,12 @@ class Coordinates:
 
     They depend on the data and the coding only, so that problems that differ in radius, label cost, penalty or bound
     can share them.
+
+    Samples of a weight below ``light`` are left out. What that costs, the certificate tells, which has all samples.
     """
 
-    def __init__(self, problem: Problem):
-        self.kept = np.flatnonzero(problem.w > NEGLIGIBLE * problem.w.max())
+    def __init__(self, problem: Problem, light: float = 0.0):
+        self.kept = np.flatnonzero(problem.w > max(light, NEGLIGIBLE * problem.w.max()))
         x, y, w = problem.x[self.kept], problem.y[self.kept].astype(float), problem.w[self.kept].astype(float)
         N, n, m = len(self.kept), problem.n_numeric, problem.n_categorical
         offsets = np.append(problem.offsets, sum(problem.n_levels)).astype(np.int64)
@@ -185,14 +188,23 @@ def solve_tailored(
         if solution.gap <= tol:
             return solution
     coordinates = coordinates or Coordinates(problem)
+    solution = _from(problem, coordinates, tol, max_iter, start)
+    if start is not None and not solution.gap <= tol:  # a start can lie where the method gets stuck
+        solution = min(solution, _from(problem, coordinates, tol, max_iter), key=lambda found: found.gap)
+    light = NEGLIGIBLE_LOSS * tol / problem.n_samples
+    if not solution.gap <= tol and problem.w.min() < light:
+        others = Coordinates(problem, light)
+        solution = min(solution, _from(problem, others, tol, max_iter), key=lambda found: found.gap)
+    return replace(solution, solver_seconds=perf_counter() - began)
+
+
+def _from(
+    problem: Problem, coordinates: Coordinates, tol: float, max_iter: int, start: Solution | None = None
+) -> Solution:
+    """The method, begun at a start or at b = 0."""
     with np.errstate(all="ignore"):  # what is not finite ends the method
         method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, tol, start)
-        solution = _iterate(problem, method, max_iter)
-    solution = replace(solution, solver_seconds=perf_counter() - began)
-    if start is not None and not solution.gap <= tol:  # a start can lie where the method gets stuck
-        cold = solve_tailored(problem, tol=tol, max_iter=max_iter, coordinates=coordinates)
-        return min(solution, cold, key=lambda found: found.gap)
-    return solution
+        return _iterate(problem, method, max_iter)
 
 
 def _iterate(problem: Problem, method: _InteriorPoint, max_iter: int) -> Solution:
@@ -325,10 +337,9 @@ class _InteriorPoint:
         self.norm_rows = slice(len(rows), None)
         if problem.radius > 0:
             rows.append(([E - 1], [self.toll], 0.0))
-            if problem.metric.norm == "l1":
-                for r in range(problem.n_numeric):
-                    slope = 1.0 / self.coordinates.x_scale[r]
-                    rows += [([E - 1, 1 + r], [self.toll, sgn * slope], 0.0) for sgn in (-1.0, 1.0)]
+            for r in range(problem.n_numeric):  # every dual norm is at least the largest |b_r|
+                slope = 1.0 / self.coordinates.x_scale[r]
+                rows += [([E - 1, 1 + r], [self.toll, sgn * slope], 0.0) for sgn in (-1.0, 1.0)]
         most.append(np.full(len(rows) - self.norm_rows.start, problem.radius / self.toll))
         self.limit_most = np.concatenate(most)
         self.limits = LinearRows(rows)
@@ -598,7 +609,9 @@ class _InteriorPoint:
         """Shorten the step until the cuts found at the trial point fit under s; update the upper bound."""
         w, theta = self.data.w, self.theta
         hard = slice(self.n_top_rows, None)
-        length = min(1.0, 0.99 * _longest(self.limit_f[hard], step.limit_f[hard]))
+        slack = self.limits.values(theta)
+        slack = np.where(slack > 0, slack, self.limit_f)
+        length = min(1.0, 0.99 * _longest(slack[hard], step.limit_f[hard]))
         if length * step.theta[-1] < -0.9 * theta[-1]:  # the first step can take lam far too low
             length = -0.9 * theta[-1] / step.theta[-1]
         ceiling = self._objective(theta, self.s)
@@ -618,7 +631,7 @@ class _InteriorPoint:
             pool, before = kernels.merge(pool, np.ones(len(pool.sign), bool), owner, new)
             old = np.where(before >= 0, old[before], -1)
             objective = self._objective(at, worst)
-            if objective < self.upper:
+            if objective < self.upper and (self.limits.values(at)[self.box] >= 0).all():
                 self.upper, self.best = objective, at.copy()
             violation = w @ np.maximum(worst - s, 0.0)
             slackness = self.n_pairs * self.tau
@@ -655,7 +668,7 @@ class _InteriorPoint:
         problem = self.problem
         x_scale = self.coordinates.x_scale
         b_numeric = at[1 : 1 + problem.n_numeric] / x_scale
-        if problem.radius == 0 or problem.metric.norm == "l1" or not b_numeric.any():
+        if problem.radius == 0 or problem.n_numeric == 1 or problem.metric.norm == "l1" or not b_numeric.any():
             return
         tangent = b_numeric / np.linalg.norm(b_numeric) if problem.metric.norm == "l2" else np.sign(b_numeric)
         short = self._dual_norm(at) - at[-1]
