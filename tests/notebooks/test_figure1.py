@@ -46,7 +46,7 @@ def test_another_data_set_size(run, tmp_path):
     "parameters, message",
     [
         ({"run": 10}, "unknown parameter 'run'. Did you mean 'runs'?"),
-        ({"gamma": 1.0}, "gamma must be above 0 and below the radius 0.0316"),
+        ({"worst_case_size": 100, "gamma": 0.05}, "gamma must be below the radius"),
     ],
 )
 def test_a_wrong_parameter_stops_the_notebook_and_leaves_nothing(run, tmp_path, parameters, message):
@@ -56,16 +56,12 @@ def test_a_wrong_parameter_stops_the_notebook_and_leaves_nothing(run, tmp_path, 
     assert not [path for path in tmp_path.rglob("figure1*")]
 
 
-def test_the_full_settings_are_the_paper_s_and_the_check_knows_them():
+def test_the_full_settings_are_the_paper_s():
     cells = {cell.id: cell for cell in nbformat.read(NOTEBOOK, 4).cells}
     assert cells["claim"].source.startswith("# Figure 1") and "**What the paper claims**" in cells["claim"].source
     assert cells["parameters"].metadata["tags"] == ["parameters"]
-    declared = {
-        statement.target.id: (ast.unparse(statement.annotation), ast.literal_eval(statement.value))
+    defaults = {
+        statement.target.id: ast.literal_eval(statement.value)
         for statement in ast.parse(cells["parameters"].source).body
     }
-    call = ast.parse(cells["check"].source).body[-1].value
-    assert {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords} == {
-        name: kind for name, (kind, _) in declared.items()
-    }
-    assert declared["runs"][1] == 2000 and declared["worst_case_size"][1] == 250 and declared["gamma"][1] == 1e-3
+    assert defaults["runs"] == 2000 and defaults["worst_case_size"] == 250 and defaults["gamma"] == 1e-3

@@ -1,6 +1,7 @@
 """Figure 2 and the theorems, small, from nothing."""
 
 from pathlib import Path
+from shutil import copy
 
 import nbformat
 import numpy as np
@@ -45,11 +46,12 @@ def test_figure_2_in_the_quick_setting_and_again_from_its_rows(run, tmp_path):
     assert (tmp_path / "out" / "figure2_quick_kappa_m.csv").read_bytes() == before
 
 
-def test_figure_2_without_rows_or_with_an_unknown_grid_stops_with_a_remedy(run):
-    with pytest.raises(papermill.PapermillExecutionError, match="set compute_missing to True"):
-        run("figure2", grid="quick", results_dir="none")
-    with pytest.raises(papermill.PapermillExecutionError, match="unknown grid 'ful'; choose one of full, quick"):
-        run("figure2", grid="ful")
+def test_figure_2_without_rows_of_a_label_cost_stops_before_it_writes(run, tmp_path):
+    (tmp_path / "rows").mkdir()
+    copy(FOLDER.parent / "figures" / "results" / "figure2_kappa_1_seed0.csv", tmp_path / "rows")
+    with pytest.raises(papermill.PapermillExecutionError, match="for kappa = m: set compute_missing to True"):
+        run("figure2", results_dir="rows")
+    assert written(tmp_path / "out") == []
 
 
 def test_the_theorems_can_be_seen(run, tmp_path):
@@ -75,12 +77,6 @@ def test_the_theorems_can_be_seen(run, tmp_path):
     assert (growth["gap"] <= 1e-6).all()
     assert growth.groupby("m")["constraints"].first().tolist() == [100 * 2**m for m in (2, 5, 8)]
     assert (growth.loc[growth["m"] == 8, "cuts"] < 1000).all()
-
-
-@pytest.mark.parametrize("parameters", [{"radius": 1.5}, {"slopes": [0.0, 3.0, 1.0]}, {"n_runs": 0}])
-def test_what_makes_no_theorem_is_refused(run, parameters):
-    with pytest.raises(papermill.PapermillExecutionError, match="must"):
-        run("theorems", **parameters)
 
 
 @pytest.mark.parametrize("name", ["figure2", "theorems"])

@@ -57,7 +57,7 @@ def test_a_run_writes_rows_and_table_and_a_second_run_adds_to_it(run, tmp_path):
     "parameters, message",
     [
         ({"n_split": 3}, "unknown parameter 'n_split'. Did you mean 'n_splits'?"),
-        ({"dataset": "spekt"}, "unknown data set 'spekt'; choose 'all' or one of breast-cancer, spect"),
+        ({"dataset": "spekt"}, "parameter 'dataset' must be one of 'all', 'breast-cancer', 'spect', "),
     ],
 )
 def test_a_wrong_parameter_stops_the_notebook_and_leaves_nothing(run, tmp_path, parameters, message):
@@ -71,7 +71,7 @@ def test_from_the_shell_a_list_as_text_is_refused_with_the_remedy(tmp_path):
     command = [sys.executable, "-m", "papermill", NOTEBOOK, "out.ipynb", "-p", "methods", "['LR']"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "-y 'methods: [a, b]'" in done.stderr
+    assert "parameter 'methods' must be" in done.stderr and "for a list use -y 'NAME: [a, b]'" in done.stderr
     assert written(tmp_path) == ["out.ipynb"]
 
 

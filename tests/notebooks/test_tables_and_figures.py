@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from shutil import copy
 
 import nbformat
 import pandas as pd
@@ -97,6 +98,22 @@ def test_differences_computes_the_changes_and_judges_them(tmp_path, monkeypatch)
     assert "chance alone makes" in output and "likely for all means at once" in output
 
 
+def test_differences_with_rows_of_the_standard_setting_alone_stops_before_it_writes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows").mkdir()
+    copy(FOLDER.parent / "figures" / "results" / "monks-3_code_PI_seed0.csv", tmp_path / "rows")
+    parameters = {"dataset": "monks-3", "results_dir": "rows", "figures_dir": "out"}
+    with pytest.raises(papermill.PapermillExecutionError, match="no change has two splits in common"):
+        papermill.execute_notebook(FOLDER / "differences.ipynb", "out.ipynb", parameters, progress_bar=False)
+    assert written(tmp_path) == []
+
+
+def test_significance_without_a_complete_data_set_stops_before_it_writes(run, tmp_path):
+    with pytest.raises(papermill.PapermillExecutionError, match="no data set has all nine methods on the same splits"):
+        run("significance", n_splits=2, first_split=1)  # there are splits 0 and 1
+    assert written(tmp_path) == []
+
+
 def test_missing_cells_are_computed_when_asked_for(run, tmp_path):
     own = str(tmp_path / "rows")
     output = run("figure3", dataset="balance-scale", methods=["LR"], n_splits=1, compute_missing=True, results_dir=own)
@@ -111,22 +128,10 @@ def test_nothing_at_all_stops_the_notebook_with_a_remedy(run):
 # The files
 
 
-def parameters_and_check(name):
-    cells = {cell.id: cell for cell in nbformat.read(FOLDER / f"{name}.ipynb", 4).cells}
-    assert cells["parameters"].metadata["tags"] == ["parameters"]
-    declared = {
-        statement.target.id: (ast.unparse(statement.annotation), ast.literal_eval(statement.value))
-        for statement in ast.parse(cells["parameters"].source).body
-    }
-    call = ast.parse(cells["check"].source).body[-1].value
-    return declared, {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-
-
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_check_knows_the_parameters_with_their_kinds(name):
-    declared, checked = parameters_and_check(name)
-    assert checked == {parameter: kind for parameter, (kind, _) in declared.items()}
-    defaults = {parameter: value for parameter, (_, value) in declared.items()}
+def test_by_default_tables_are_computed_and_the_others_show_what_is_there(name):
+    (cell,) = [cell for cell in nbformat.read(FOLDER / f"{name}.ipynb", 4).cells if cell.id == "parameters"]
+    defaults = {statement.target.id: ast.literal_eval(statement.value) for statement in ast.parse(cell.source).body}
     assert defaults.get("protocol", "code") in PROTOCOLS
     assert defaults.get("methods", ["all"]) == ["all"]
     assert defaults["compute_missing"] == name.startswith("table")
