@@ -7,11 +7,13 @@ second time; a test compares the two.
 
 import ast
 import difflib
+import operator
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from joblib import cpu_count
 
@@ -20,7 +22,7 @@ from wdrlr.paper import published_values
 from wdrlr.paths import project_root
 from wdrlr.protocols import PROTOCOLS
 
-Kind = Callable[[object], str]
+Kind = Callable[[Any], str]
 """From a value to what it must be, in words; "" if that is what it is."""
 
 BACKENDS = ("loky", "sequential", "dask")
@@ -148,27 +150,29 @@ def number(
     *, least: float | None = None, most: float | None = None, above: float | None = None, below: float | None = None
 ) -> Kind:
     """A finite number in these bounds; an integer will do, a bool will not."""
-    bounds = {"at least": least, "above": above, "at most": most, "below": below}
-    bounds = {words: bound for words, bound in bounds.items() if bound is not None}
-    words = "a number " + " and ".join(f"{words} {bound:g}" for words, bound in bounds.items())
-    holds = {
-        "at least": float.__ge__,
-        "above": float.__gt__,
-        "at most": float.__le__,
-        "below": float.__lt__,
-    }
+    bounds = [
+        (words, holds, bound)
+        for words, holds, bound in (
+            ("at least", operator.ge, least),
+            ("above", operator.gt, above),
+            ("at most", operator.le, most),
+            ("below", operator.lt, below),
+        )
+        if bound is not None
+    ]
+    words = "a number " + " and ".join(f"{words} {bound:g}" for words, _, bound in bounds)
 
-    def kind(value: object) -> str:
+    def kind(value: Any) -> str:
         if isinstance(value, str):
             return f"{words} (in YAML write 1.0e-3, not 1e-3)"
         if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             return words
-        return "" if all(holds[name](float(value), float(bound)) for name, bound in bounds.items()) else words
+        return "" if all(holds(value, bound) for _, holds, bound in bounds) else words
 
     return kind
 
 
-def boolean(value: object) -> str:
+def boolean(value: Any) -> str:
     """True or False; papermill takes other spellings for text."""
     return "" if type(value) is bool else "True or False"
 
@@ -176,7 +180,7 @@ def boolean(value: object) -> str:
 def one_of(*names: str) -> Kind:
     """One of these texts."""
 
-    def kind(value: object) -> str:
+    def kind(value: Any) -> str:
         if isinstance(value, str) and value in names:
             return ""
         close = difflib.get_close_matches(str(value), names, n=1)
@@ -196,7 +200,7 @@ def list_of(item: Kind, *, repeats: bool = False) -> Kind:
     """A list with entries of this kind, at least one, and none twice unless `repeats`."""
     words = "a non-empty list" if repeats else "a non-empty list without repeats"
 
-    def kind(value: object) -> str:
+    def kind(value: Any) -> str:
         if isinstance(value, str):
             return f"{words} (papermill's -p gives text, for a list use -y 'NAME: [a, b]')"
         if not isinstance(value, list) or not value:
@@ -209,7 +213,7 @@ def list_of(item: Kind, *, repeats: bool = False) -> Kind:
     return kind
 
 
-def methods(value: object) -> str:
+def methods(value: Any) -> str:
     """Some columns of the tables, or ``["all"]``."""
     wanted = list_of(one_of(*published_values("table1")["method"].unique()))(value)
     return f"['all'], or {wanted}" if wanted and value != ["all"] else ""
@@ -220,15 +224,15 @@ def dataset(table: str | None = None) -> Kind:
     return one_of(*DATASETS) if table is None else one_of("all", *published_values(table)["dataset"].unique())
 
 
-def jobs(backend: object) -> Kind:
+def jobs(backend: Any) -> Kind:
     """A number of worker processes as joblib counts: -1 is one per core, -2 leaves one core free.
 
-    Only the workers of dask, which can be on many machines, may be any number.
+    The workers of dask can be on many machines, so that the cores of this one say nothing about them.
     """
     cores = cpu_count()
     most = 1_000_000 if backend == "dask" else JOBS_PER_CORE * cores
 
-    def kind(value: object) -> str:
+    def kind(value: Any) -> str:
         if type(value) is int and value != 0 and -cores <= value <= most:
             return ""
         bound = "" if backend == "dask" else f", {JOBS_PER_CORE} for each core of this machine"
@@ -237,10 +241,10 @@ def jobs(backend: object) -> Kind:
     return kind
 
 
-def scheduler(backend: object) -> Kind:
+def scheduler(backend: Any) -> Kind:
     """The address of a dask scheduler, or ""; the other backends have none."""
 
-    def kind(value: object) -> str:
+    def kind(value: Any) -> str:
         if not isinstance(value, str) or any(letter.isspace() for letter in value):
             return "an address such as tcp://host:8786, or empty"
         return "empty unless backend is 'dask'" if value and backend != "dask" else ""
@@ -248,17 +252,17 @@ def scheduler(backend: object) -> Kind:
     return kind
 
 
-def figures_folder(value: object) -> str:
+def figures_folder(value: Any) -> str:
     """A folder to write into, made later if it is not there; "" is the project's."""
     return _folder(value, project_root() / "figures", written=True)
 
 
-def results_folder(compute_missing: object) -> Kind:
+def results_folder(compute_missing: Any) -> Kind:
     """A folder for rows; it must be there if nothing is computed. "" is the project's."""
     return lambda value: _folder(value, project_root() / "figures" / "results", written=compute_missing is not False)
 
 
-def _folder(value: object, default: Path, *, written: bool) -> str:
+def _folder(value: Any, default: Path, *, written: bool) -> str:
     if not isinstance(value, str):
         return "the path of a folder as text, or empty"
     try:
@@ -267,11 +271,7 @@ def _folder(value: object, default: Path, *, written: bool) -> str:
             _try_to_write(folder)
         elif not folder.is_dir():
             return f"an existing folder, unless compute_missing is True (there is no folder {folder})"
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # RuntimeError: ~ of an unknown user; ValueError: a null character
+    except (OSError, RuntimeError, ValueError) as error:  # the last two: ~ of an unknown user, a null character
         reason = getattr(error, "strerror", None) or error
         return f"a folder that exists or can be made, and is writable ({value or default}: {reason}); name another"
     return ""
