@@ -19,7 +19,7 @@ LAYERS = {
     ],
     "adversary": ["separation", "cuts", "certificate", "worst_case"],
     "problem": ["metric", "problem", "encoding", "synthetic"],
-    "ground": ["datasets", "protocols", "paper", "paths", "notebook"],
+    "ground": ["datasets", "protocols", "paper", "paths", "notebook", "compilation"],
 }
 ABOUT = {
     "shown": "the paper's values beside ours",

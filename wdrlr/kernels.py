@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-jit = njit(cache=True, error_model="numpy")
+from wdrlr.compilation import jit
 
 
 class Pool(NamedTuple):

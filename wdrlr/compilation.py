@@ -1,0 +1,69 @@
+"""How kernels are compiled: once for all processes, if there is a folder for the code, else once a process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache
+from numba.extending import is_jitted
+
+logger = logging.getLogger("wdrlr")
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is first called; in it, a division by zero gives inf or nan, as in numpy.
+
+    The code is kept in NUMBA_CACHE_DIR, beside the function's module or in the user's cache folder, whichever comes
+    first and can be written. Without such a folder, or where its files are damaged, nothing fails: the function is
+    compiled anew in each process, and a warning is logged.
+    """
+    # numba notices a change of the function's module, but not one of these options: code kept before it is still used.
+    compiled = njit(error_model="numpy")(function)
+    if is_jitted(compiled):  # under NUMBA_DISABLE_JIT it is the plain function
+        try:
+            compiled._cache = _Cache(function)
+        except RuntimeError:
+            _warn_not_kept("beside its source or in the user's cache folder")
+    return compiled
+
+
+class _Cache(FunctionCache):
+    """numba's files of compiled code; one that cannot be read or written costs a compilation, not the call."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # of any type: a pickle may be cut anywhere
+            _warn(f"compiled code in {self.cache_path} cannot be read ({_cause(error)}) and is compiled anew")
+        try:
+            self.flush()  # or else nothing could be saved beside what is damaged
+        except OSError as error:
+            _warn_not_kept(f"in {self.cache_path} ({_cause(error)})")
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            _warn_not_kept(f"in {self.cache_path} ({_cause(error)})")
+
+
+def _cause(error: Exception) -> str:
+    # Without the file's name, so that the same cause is logged once.
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def _warn_not_kept(where: str) -> None:
+    _warn(
+        f"compiled code cannot be kept {where}, so that each process compiles anew, for some ten seconds: "
+        "set NUMBA_CACHE_DIR to a folder that can be written"
+    )
+
+
+@cache
+def _warn(message: str) -> None:
+    logger.warning(message)
