@@ -5,18 +5,18 @@ part has none: it is cut off while reading, to make the two alike. `hobby` was d
 the paper.
 """
 
-from pathlib import Path
+from collections.abc import Mapping
 
 import pandas as pd
 
 from wdrlr.data_prep.recipe import Recipe
 
 
-def read_without_id(recipe: Recipe, folder: Path) -> pd.DataFrame:
+def read_without_id(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFrame:
     rows = [
         line.split(",")[-len(recipe.columns) :]
         for name in recipe.files
-        for line in (folder / name).read_text("ascii").splitlines()
+        for line in contents[name].decode("ascii").splitlines()
     ]
     return pd.DataFrame(rows, columns=list(recipe.columns))
 

@@ -5,17 +5,17 @@ several studies): only then N is the paper's 6590. The 8 letters become 8 catego
 place before (P4 to P1) and after (P1' to P4') the cut. ucimlrepo does not serve this set.
 """
 
-from pathlib import Path
+from collections.abc import Mapping
 
 import pandas as pd
 
 from wdrlr.data_prep.recipe import Recipe
 
 
-def read_octamers(recipe: Recipe, folder: Path) -> pd.DataFrame:
+def read_octamers(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFrame:
     rows = []
     for name in recipe.files:
-        for line in (folder / name).read_text("ascii").splitlines():
+        for line in contents[name].decode("ascii").splitlines():
             octamer, label = line.split(",")
             rows.append([*octamer, label])
     return pd.DataFrame(rows, columns=list(recipe.columns))

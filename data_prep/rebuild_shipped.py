@@ -19,7 +19,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from wdrlr.data_prep.sources import SHIPPED, checksums, verify, write_atomically
+from wdrlr.data_prep.sources import SHIPPED, checksums, verify
+from wdrlr.paths import replace_file
 
 Row = list[str]
 
@@ -155,7 +156,8 @@ def main(folder: Path, target: Path = SHIPPED) -> None:
     for name, content in files.items():
         verify(content, checksums()[name], f"{name}, as rebuilt,")
     for name, content in files.items():
-        write_atomically(target / name, content)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target / name, content)
         print(f"{checksums()[name]}  {name}")
 
 

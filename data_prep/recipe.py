@@ -8,10 +8,10 @@ label is +1 for the majority class and -1 for the rest. A recipe states what its
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,11 @@ class ChecksumError(ValueError):
     """Data that is not what UCI serves: its hash differs from the recorded one."""
 
 
-def read_separated(recipe: Recipe, folder: Path) -> pd.DataFrame:
+def read_separated(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFrame:
     """Return the recipe's files under one another as one table of text, with the recipe's column names."""
     parts = [
         pd.read_csv(
-            folder / name,
+            io.BytesIO(contents[name]),
             sep=recipe.separator,
             header=None,
             names=list(recipe.columns),
@@ -45,8 +45,8 @@ def unedited(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 class Recipe:
     """One data set: where its raw files are and how they become a table.
 
-    `read` returns the raw table with the columns named in `columns`, all text; `edit` changes its rows or
-    values where the set needs it and returns sentences for the record.
+    `read` makes the raw table, all text under the names in `columns`, of the contents of `files`; `edit` changes its
+    rows or values where the set needs it and returns sentences for the record.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Recipe:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # where not the observed ones
     majority: str | None = None  # decides a tie
     separator: str = ","
-    read: Callable[[Recipe, Path], pd.DataFrame] = read_separated
+    read: Callable[[Recipe, Mapping[str, bytes]], pd.DataFrame] = read_separated
     edit: Callable[[pd.DataFrame], tuple[pd.DataFrame, list[str]]] = unedited
     difference: str = ""  # why N, n, k or m is not the paper's
     acknowledgement: str = ""

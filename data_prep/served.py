@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -34,7 +35,7 @@ def is_prepared_table(recipe: Recipe, table: pd.DataFrame) -> bool:
     """Say whether a table of text gives, prepared, the same table as UCI's raw files."""
     try:
         return table_sha256(prepare(recipe, table)) == table_checksums()[recipe.name]
-    except (ValueError, KeyError):
+    except (ValueError, LookupError):
         return False  # not even readable by the recipe: a wrong reading
 
 
@@ -44,7 +45,7 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
     Raises
     ------
     ServedTableError
-        If ucimlrepo does not serve the set, is not installed, or fails `retries` + 1 times.
+        If ucimlrepo does not serve the set, is not installed, fails `retries` + 1 times, or gives no rows.
     ChecksumError
         If no reading of the served table gives what the raw files give.
     """
@@ -55,7 +56,9 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
     except ImportError as error:
         raise ServedTableError("not installed (pip install ucimlrepo)") from error
 
-    data = _retry(lambda: fetch_ucirepo(id=recipe.uci_id).data, timeout, retries)
+    data = getattr(_fetch_in_time(lambda: fetch_ucirepo(id=recipe.uci_id), timeout, retries), "data", None)
+    if not _is_table(getattr(data, "original", None)):
+        raise ServedTableError(f"gives no table for {recipe.name} (id {recipe.uci_id}), or an empty one")
     for table in readings(recipe, data):
         if is_prepared_table(recipe, table):
             return table
@@ -65,18 +68,24 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
     )
 
 
-def _retry(fetch, timeout: float, retries: int):
+def retry(fetch: Callable[[], Any], retries: int, errors: type[Exception] = Exception) -> Any:
+    """Return what `fetch` returns; call it again, after a pause, up to `retries` times where it raises `errors`."""
+    for attempt in range(retries):
+        try:
+            return fetch()
+        except errors:
+            time.sleep(attempt + 1)
+    return fetch()
+
+
+def _fetch_in_time(fetch: Callable[[], Any], timeout: float, retries: int) -> Any:
     # ucimlrepo has no time-out of its own, and its urlopen takes the process-wide default.
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(timeout)
     try:
-        for attempt in range(retries + 1):
-            try:
-                return fetch()
-            except Exception as error:  # a broken csv, too, raises a type of its own
-                if attempt == retries:
-                    raise ServedTableError(f"{type(error).__name__}: {error}") from error
-                time.sleep(attempt + 1)
+        return retry(fetch, retries)
+    except Exception as error:  # a broken csv, too, raises a type of its own
+        raise ServedTableError(f"{type(error).__name__}: {error}") from error
     finally:
         socket.setdefaulttimeout(before)
 
@@ -94,10 +103,13 @@ def readings(recipe: Recipe, data) -> Iterator[pd.DataFrame]:
     if all(_bare(column) in by_name for column in wanted):
         yield _text(recipe, original, [by_name[_bare(column)] for column in wanted], wanted)
 
-    if data.features is None or data.targets is None:
+    features, targets = (getattr(data, name, None) for name in ("features", "targets"))
+    if not (_is_table(features) and _is_table(targets)):
         return
-    label = data.targets.columns[0]
-    features = [name for name in data.features.columns if name != label]
+    label = targets.columns[0]
+    features = [name for name in features.columns if name != label]
+    if not {label, *features} <= set(original.columns):
+        return
     filled = [name for name in features if not original[name].isna().all()]
     for names in (features, filled):
         for columns in (wanted, list(recipe.columns)):
@@ -107,8 +119,12 @@ def readings(recipe: Recipe, data) -> Iterator[pd.DataFrame]:
                 yield _text(recipe, original, [label, *names[::-1]], [recipe.label, *columns])
 
 
-def _bare(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+def _is_table(table: object) -> bool:
+    return isinstance(table, pd.DataFrame) and not table.empty and table.columns.is_unique
+
+
+def _bare(name: object) -> str:
+    return "".join(filter(str.isalnum, str(name).lower()))
 
 
 def _text(recipe: Recipe, table: pd.DataFrame, names: list[str], columns: list[str]) -> pd.DataFrame:

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-import tempfile
+import warnings
 import zipfile
 import zlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -24,10 +26,12 @@ from platformdirs import user_cache_path
 
 from wdrlr.data_prep import served
 from wdrlr.data_prep.recipe import ChecksumError, Recipe
+from wdrlr.paths import replace_file
 
 UCI = "https://archive.ics.uci.edu/static/public"
 TIMEOUT = 30.0  # seconds without a byte
 RETRIES = 2
+LARGEST = 2**24  # bytes of an archive and of a file in it, fifty times what any recipe reads
 SHIPPED = Path(__file__).parent / "raw"
 VARIABLE = "WDRLR_DATA"
 SERVED = "ucimlrepo.csv"  # in the cache, the table that ucimlrepo served
@@ -55,19 +59,6 @@ def verify(content: bytes, expected: str, what: str) -> None:
         raise ChecksumError(f"{what} is not UCI's file: its sha256 is {found}, expected {expected}")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write `content` so that `path` is, at any moment, either absent, the old file or the whole new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def cache_folder() -> Path:
     """Return the folder with one subfolder of downloaded raw files a data set."""
     return user_cache_path("wdrlr") / "raw"
@@ -86,38 +77,46 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
         If a file in the user's folder, or a shipped one, is not UCI's.
     UnsafeArchiveError
         If the downloaded zip has a member with a path outside its folder.
+
+    Warns
+    -----
+    UserWarning
+        If what was downloaded is used but cannot be kept in the cache.
     """
     user = user_folder(data_dir)
     if user is not None and _has_any(recipe, user / recipe.name):
-        _check_user_files(recipe, user / recipe.name)
+        contents = _user_files(recipe, user / recipe.name)
         setting = VARIABLE if data_dir is None else "data_dir"
-        return recipe.read(recipe, user / recipe.name), f"the folder that {setting} sets"
+        return recipe.read(recipe, contents), f"the folder that {setting} sets"
 
     shipped = SHIPPED / recipe.name
     if _has_any(recipe, shipped):
-        for name in recipe.files:
-            _check_file(recipe, shipped / name, "reinstall wdrlr")
-        return recipe.read(recipe, shipped), "the files shipped with wdrlr"
+        contents = {name: _checked_file(recipe, shipped / name, "reinstall wdrlr") for name in recipe.files}
+        return recipe.read(recipe, contents), "the files shipped with wdrlr"
 
     cached = cache_folder() / recipe.name
-    if _is_complete(recipe, cached):
-        return recipe.read(recipe, cached), "the cache"
+    contents = _cached_files(recipe, cached)
+    if contents is not None:
+        return recipe.read(recipe, contents), "the cache"
     table = _cached_table(recipe, cached / SERVED)
     if table is not None:
         return table, "ucimlrepo, by the cache"
 
     failures = []
     try:
-        _download(recipe, cached)
-        return recipe.read(recipe, cached), f"the UCI archive ({_url(recipe)})"
+        contents = _download(recipe)
     except (requests.RequestException, zipfile.BadZipFile, ChecksumError, OSError) as error:
         failures.append(f"{_url(recipe)}: {_one_line(error)}")
+    else:
+        _keep(cached, contents)
+        return recipe.read(recipe, contents), f"the UCI archive ({_url(recipe)})"
     try:
         table = served.fetch_table(recipe, TIMEOUT, RETRIES)
-        write_atomically(cached / SERVED, table.to_csv(index=False).encode())
-        return table, "ucimlrepo"
     except (served.ServedTableError, ChecksumError, OSError) as error:
         failures.append(f"ucimlrepo: {_one_line(error)}")
+    else:
+        _keep(cached, {SERVED: table.to_csv(index=False).encode()})
+        return table, "ucimlrepo"
     raise DataUnavailableError(_not_available(recipe, user, failures))
 
 
@@ -133,31 +132,41 @@ def user_folder(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
     setting = data_dir if data_dir is not None else os.environ.get(VARIABLE)
     if not setting:
         return None
-    folder = Path(setting).expanduser()
-    if not folder.is_dir():
+    folder = Path(os.path.expanduser(setting))
+    if not os.path.isdir(folder):
         raise DataUnavailableError(
-            f"{origin} sets the data folder {folder}, which is not a folder: "
+            f"{origin} sets the data folder {folder}, which is not a folder that can be read: "
             "create it, correct the path, or leave it unset to use the shipped files and the UCI archive"
         )
     return folder
 
 
 def _has_any(recipe: Recipe, folder: Path) -> bool:
-    return any((folder / name).exists() for name in recipe.files)
+    return any(_is_there(folder / name) for name in recipe.files)
 
 
-def _check_user_files(recipe: Recipe, folder: Path) -> None:
-    missing = [name for name in recipe.files if not (folder / name).exists()]
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # to read it says what is wrong
+        pass
+    return True
+
+
+def _user_files(recipe: Recipe, folder: Path) -> dict[str, bytes]:
+    missing = [name for name in recipe.files if not _is_there(folder / name)]
     if missing:
         raise DataUnavailableError(
             f"{recipe.name}: {folder} lacks {', '.join(missing)}. Add what is missing, or remove "
             f"the folder to use another source. Wanted (sha256, file):\n{_wanted(recipe)}"
         )
-    for name in recipe.files:
-        _check_file(recipe, folder / name, "replace it with UCI's file, or remove it to use another source")
+    remedy = "replace it with UCI's file, or remove it to use another source"
+    return {name: _checked_file(recipe, folder / name, remedy) for name in recipe.files}
 
 
-def _check_file(recipe: Recipe, path: Path, remedy: str) -> None:
+def _checked_file(recipe: Recipe, path: Path, remedy: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -166,16 +175,19 @@ def _check_file(recipe: Recipe, path: Path, remedy: str) -> None:
         verify(content, checksums()[f"{recipe.name}/{path.name}"], str(path))
     except ChecksumError as error:
         raise ChecksumError(f"{recipe.name}: {error}: {remedy}") from None
+    return content
 
 
-def _is_complete(recipe: Recipe, folder: Path) -> bool:
-    """Say whether the cache holds the set; a damaged or missing file there only means to download again."""
+def _cached_files(recipe: Recipe, folder: Path) -> dict[str, bytes] | None:
+    """The set's files, if the cache holds them; a damaged or missing one there only means to download again."""
+    contents = {}
     try:
         for name in recipe.files:
-            verify((folder / name).read_bytes(), checksums()[f"{recipe.name}/{name}"], name)
+            contents[name] = (folder / name).read_bytes()
+            verify(contents[name], checksums()[f"{recipe.name}/{name}"], name)
     except (OSError, ChecksumError):
-        return False
-    return True
+        return None
+    return contents
 
 
 def _cached_table(recipe: Recipe, path: Path) -> pd.DataFrame | None:
@@ -190,26 +202,52 @@ def _url(recipe: Recipe) -> str:
     return f"{UCI}/{recipe.uci_id}/{recipe.zip_name}"
 
 
-def _download(recipe: Recipe, folder: Path) -> None:
-    """Put the set's files from UCI's zip into `folder`, none of them before all are checked."""
-    # The zip has no recorded hash (only its members matter), hence None in pooch's registry.
-    with tempfile.TemporaryDirectory() as temporary:
-        archive = pooch.create(
-            path=temporary,
-            base_url="",
-            registry={recipe.zip_name: None},
-            urls={recipe.zip_name: _url(recipe)},
-            retry_if_failed=RETRIES,
-        )
-        downloader = pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)
-        members = read_members(Path(archive.fetch(recipe.zip_name, downloader=downloader)), recipe.files)
+def _download(recipe: Recipe) -> dict[str, bytes]:
+    """The set's files from UCI's zip, all of them checked."""
+    archive = served.retry(lambda: _fetch(_url(recipe)), RETRIES, requests.RequestException)
+    members = read_members(archive, recipe.zip_name, recipe.files)
     for name, content in members.items():
         verify(content, checksums()[f"{recipe.name}/{name}"], f"the member {name}")
-    for name, content in members.items():
-        write_atomically(folder / name, content)
+    return members
 
 
-def read_members(archive: Path, names: tuple[str, ...]) -> dict[str, bytes]:
+class _Received(io.BytesIO):
+    def write(self, chunk) -> int:
+        if self.tell() + len(chunk) > LARGEST:
+            raise zipfile.BadZipFile(f"the server sends more than {LARGEST:,} bytes, which is not UCI's archive")
+        return super().write(chunk)
+
+
+def _fetch(url: str) -> bytes:
+    received = _Received()  # in memory: no folder to be full or left behind
+    pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)(url, received, None)
+    return received.getvalue()
+
+
+def _keep(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Put what was downloaded into its folder of the cache, or else warn."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            replace_file(folder / name, content)
+    except OSError as error:
+        if all(_is_same(folder / name, content) for name, content in contents.items()):
+            return  # another process was faster
+        warnings.warn(
+            f"{folder.name}: what was downloaded is used, but can't be kept in {folder} ({_one_line(error)}), so that "
+            f"it is downloaded each time: make room or give access there, or set {VARIABLE} to a folder with the files",
+            stacklevel=4,
+        )
+
+
+def _is_same(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def read_members(archive: bytes, zip_name: str, names: tuple[str, ...]) -> dict[str, bytes]:
     """Return the content of the files called `names` in a zip archive, whatever folder they are in.
 
     Raises
@@ -217,25 +255,38 @@ def read_members(archive: Path, names: tuple[str, ...]) -> dict[str, bytes]:
     UnsafeArchiveError
         If any member, wanted or not, has an absolute path or one with "..".
     zipfile.BadZipFile
-        If the archive is damaged, or a file is not in it.
+        If the archive is damaged, or a file is not in it, or has more than `LARGEST` bytes.
     """
-    with zipfile.ZipFile(archive) as opened:
-        by_name = {}
-        for member in opened.namelist():
-            # Windows rules see every kind of path: drives, backslashes and slashes.
-            path = PureWindowsPath(member)
-            if path.anchor or ".." in path.parts:
-                raise UnsafeArchiveError(
-                    f"{archive.name} has a member {member!r} with a path outside its folder: not used"
-                )
-            by_name[PurePosixPath(member).name] = member
-        missing = [name for name in names if name not in by_name]
-        if missing:
-            raise zipfile.BadZipFile(f"{archive.name} has no member {', '.join(missing)}")
-        try:
-            return {name: opened.read(by_name[name]) for name in names}
-        except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # cut, garbled, encrypted
-            raise zipfile.BadZipFile(f"{archive.name} can't be unpacked: {error}") from error
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            by_name = {}
+            for member in opened.infolist():
+                # Windows rules see every kind of path: drives, backslashes and slashes.
+                path = PureWindowsPath(member.filename)
+                if path.anchor or ".." in path.parts:
+                    raise UnsafeArchiveError(
+                        f"{zip_name} has a member {member.filename!r} with a path outside its folder: not used"
+                    )
+                by_name[PurePosixPath(member.filename).name] = member
+            missing = [name for name in names if name not in by_name]
+            if missing:
+                raise zipfile.BadZipFile(f"{zip_name} has no member {', '.join(missing)}")
+            return {name: _unpacked(opened, by_name[name]) for name in names}
+    except UnsafeArchiveError:
+        raise
+    except (zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:  # cut, garbled, encrypted
+        raise zipfile.BadZipFile(f"{zip_name} can't be unpacked: {error}") from error
+
+
+def _unpacked(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # Others are unpacked without regard to how much is asked for.
+        raise zipfile.BadZipFile(f"the member {member.filename} is packed by a method that UCI does not use")
+    with opened.open(member) as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise zipfile.BadZipFile(f"the member {member.filename} has more than {LARGEST:,} bytes, unlike UCI's")
+    return content
 
 
 def _one_line(error: Exception) -> str:

@@ -7,17 +7,17 @@ The paper has N = 3189 and k = 229. UCI's file has 3190 rows and gives k = 227: 
 reading the first row as a header, and no reading of the file that we know of gives k = 229.
 """
 
-from pathlib import Path
+from collections.abc import Mapping
 
 import pandas as pd
 
 from wdrlr.data_prep.recipe import Recipe
 
 
-def read_letters(recipe: Recipe, folder: Path) -> pd.DataFrame:
+def read_letters(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFrame:
     (name,) = recipe.files
     rows = []
-    for line in (folder / name).read_text("ascii").splitlines():
+    for line in contents[name].decode("ascii").splitlines():
         label, instance, sequence = (value.strip() for value in line.split(","))
         rows.append([label, instance, *sequence])
     return pd.DataFrame(rows, columns=list(recipe.columns))

@@ -48,11 +48,16 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     ValueError
         If there is no data set of that name.
     DataUnavailableError (an OSError)
-        If the folder set is none, or a file is missing or unreadable: the message says what to put where.
+        If the data folder does not exist, or a file is missing or unreadable: the message says what to put where.
     ChecksumError (a ValueError)
         If a file is not UCI's.
     UnsafeArchiveError (a ValueError)
         If UCI's zip has a member with a path outside its folder.
+
+    Warns
+    -----
+    UserWarning
+        If what was downloaded is used but cannot be kept in the cache.
 
     Examples
     --------
@@ -82,7 +87,7 @@ def dataset_counts(data_dir: str | os.PathLike[str] | None = None) -> pd.DataFra
     Raises
     ------
     DataUnavailableError
-        If the folder set is none.
+        If the data folder does not exist.
     ChecksumError, UnsafeArchiveError
         As `load_dataset`.
     """

@@ -145,10 +145,9 @@ def test_lymphography_counts_a_declared_level_that_no_row_has():
     assert "0" not in set(values)
 
 
-def test_levels_called_none_or_na_stay_levels(tmp_path):
-    (tmp_path / "toy.data").write_text("None,1,u\nNA,2,u\n,3,v\n?,4,u\n")
+def test_levels_called_none_or_na_stay_levels():
     recipe = toy(numeric=("z",))
-    data = prepare(recipe, recipe.read(recipe, tmp_path))
+    data = prepare(recipe, recipe.read(recipe, {"toy.data": b"None,1,u\nNA,2,u\n,3,v\n?,4,u\n"}))
     assert list(data.X["c"].cat.categories) == ["", "?", "NA", "None"]
     assert not data.X["c"].isna().any()
 

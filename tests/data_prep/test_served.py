@@ -149,6 +149,41 @@ def test_a_table_without_targets_is_refused(fetch):
         fetch(RECIPES["car"], reply)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        SimpleNamespace(data=None),
+        SimpleNamespace(data=SimpleNamespace(original=None, features=None, targets=None)),
+        SimpleNamespace(data=SimpleNamespace(original=pd.DataFrame())),
+        serve(RECIPES["car"], raw_table(RECIPES["car"])[0].iloc[:0]),
+    ],
+    ids=["nothing", "no data", "no table", "empty", "no rows"],
+)
+def test_no_table_at_all_is_said(reply, fetch):
+    with pytest.raises(served.ServedTableError, match=r"gives no table for car \(id 19\), or an empty one"):
+        fetch(RECIPES["car"], reply)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"targets": pd.DataFrame()},
+        {"features": pd.DataFrame()},
+        {"features": None},
+        {"targets": pd.DataFrame({"not served": [1]})},
+        {"features": pd.DataFrame({"not served": [1]})},
+        {"original": raw_table(RECIPES["car"])[0].rename(columns={"class": 7})},
+    ],
+    ids=["empty targets", "empty features", "no features", "another target", "other features", "a number as a name"],
+)
+def test_a_table_with_parts_that_do_not_fit_is_refused(parts, fetch):
+    reply = serve(RECIPES["car"], raw("car").rename(columns=lambda name: f"v {name}"))
+    vars(reply.data).update(parts)
+    with pytest.raises(ChecksumError, match=served.table_checksums()["car"]):
+        fetch(RECIPES["car"], reply)
+
+
 @pytest.mark.parametrize("name", ["monks-3", "hiv"])
 def test_sets_that_it_does_not_serve(name):
     with pytest.raises(served.ServedTableError, match="does not serve"):
@@ -171,7 +206,7 @@ def test_a_failure_is_tried_again_under_a_time_out(monkeypatch):
         return "data"
 
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    assert served._retry(fetch, timeout=7, retries=2) == "data"
+    assert served._fetch_in_time(fetch, timeout=7, retries=2) == "data"
     assert seen == [7, 7, 7]
 
 

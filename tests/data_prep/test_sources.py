@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
+import os
 import re
 import shutil
 import threading
-import types
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 
+from wdrlr import paths
 from wdrlr.data_prep import RECIPES, served, sources
 from wdrlr.data_prep.recipe import ChecksumError
 from wdrlr.data_prep.sources import DataUnavailableError, UnsafeArchiveError, raw_table
@@ -240,7 +243,7 @@ def test_zip_member_outside_the_folder_is_refused(bare, uci, member):
 
 
 def test_ucimlrepo_is_the_last_resort_and_is_cached(bare, uci, monkeypatch):
-    table = HAYES.read(HAYES, SHIPPED / "hayes-roth")
+    table = HAYES.read(HAYES, FILES)
     monkeypatch.setattr(served, "fetch_table", lambda recipe, timeout, retries: table)
     first, origin = raw_table(HAYES)
     assert origin == "ucimlrepo"
@@ -255,22 +258,114 @@ def test_ucimlrepo_is_the_last_resort_and_is_cached(bare, uci, monkeypatch):
     assert raw_table(HAYES)[1] == "ucimlrepo"
 
 
+def test_a_cached_table_without_rows_is_fetched_again(bare, monkeypatch):
+    table = HAYES.read(HAYES, FILES)
+    monkeypatch.setattr(served, "fetch_table", lambda recipe, timeout, retries: table)
+    cached = bare / "cache/wdrlr/raw/hayes-roth" / sources.SERVED
+    cached.parent.mkdir(parents=True)
+    cached.write_text(",".join(HAYES.columns) + "\n")
+    assert raw_table(HAYES)[1] == "ucimlrepo"
+
+
+def full_disk(*arguments):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture(params=["full", "a file in its place"])
+def no_cache(request, bare, monkeypatch):
+    """The words for a cache that cannot be written."""
+    if request.param == "full":
+        monkeypatch.setattr(paths.os, "fsync", full_disk)
+        return "No space left on device"
+    (bare / "cache").touch()
+    return "Not a directory"
+
+
+@pytest.mark.parametrize("origin", ["the UCI archive", "ucimlrepo"])
+def test_what_cannot_be_kept_is_used_with_a_warning(bare, uci, monkeypatch, no_cache, origin):
+    if origin == "ucimlrepo":
+        table = HAYES.read(HAYES, FILES)
+        monkeypatch.setattr(served, "fetch_table", lambda recipe, timeout, retries: table)
+    else:
+        uci.replies = [(200, zipped(FILES), 0)]
+    with pytest.warns(UserWarning, match="hayes-roth: what was downloaded is used, but can't be kept") as caught:
+        table, said = raw_table(HAYES)
+    assert said.startswith(origin)
+    assert table.equals(HAYES.read(HAYES, FILES))
+    (message,) = {str(warning.message) for warning in caught}
+    assert no_cache in message
+    assert str(bare / "cache/wdrlr/raw/hayes-roth") in message
+    assert "WDRLR_DATA" in message
+    assert set(left_behind(bare)) <= {"cache"}
+
+
+def test_a_file_that_another_process_has_just_kept_is_no_failure(bare, uci, monkeypatch, recwarn):
+    replace = os.replace
+
+    def by_the_other(source, target):
+        replace(source, target)
+        raise FileNotFoundError(source)
+
+    monkeypatch.setattr(paths.os, "replace", by_the_other)
+    sources._keep(bare / "hayes-roth", {"hayes-roth.data": b"1"})
+    assert not recwarn.list
+    assert left_behind(bare) == ["hayes-roth/hayes-roth.data"]
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "folder" / "file"
-    sources.write_atomically(path, b"old")
-
-    def full_disk(*arguments):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(sources, "os", types.SimpleNamespace(fdopen=sources.os.fdopen, replace=full_disk))
-    with pytest.raises(OSError, match="No space"):
-        sources.write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert left_behind(tmp_path) == ["folder/file"]
+    path = tmp_path / "file"
+    paths.replace_file(path, b"old")
+    for step in ("fsync", "replace"):
+        with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+            patched.setattr(paths.os, step, full_disk)
+            paths.replace_file(path, b"new")
+        assert path.read_bytes() == b"old"
+        assert left_behind(tmp_path) == ["file"]
 
 
-def test_a_cache_that_cannot_be_written_is_said(bare, uci):
-    (bare / "cache").write_text("a file where the folder should be")
-    uci.replies = [(200, zipped(FILES), 0)]
-    with pytest.raises(DataUnavailableError, match=re.escape(str(bare / "cache"))):
-        raw_table(HAYES)
+@pytest.mark.parametrize("folder", ["~nobody-of-this-name/raw", "file/below"])
+def test_users_folder_that_leads_nowhere(bare, folder, monkeypatch):
+    monkeypatch.chdir(bare)
+    (bare / "file").touch()
+    with pytest.raises(DataUnavailableError, match=f"{folder}, which is not a folder"):
+        raw_table(HAYES, folder)
+
+
+def test_nothing_is_unpacked_beyond_a_bound(bare, uci, monkeypatch):
+    """The bound holds for what comes out, whatever the archive says of it, and for the archive itself."""
+    monkeypatch.setattr(sources, "LARGEST", 10_000)
+    large = FILES | {"hayes-roth.test": bytes(10_001)}
+    honest = zipped(large)
+    assert len(honest) < 10_000
+    says_less = honest.replace((10_001).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    assert says_less != honest
+    long = zipped(FILES | {"hayes-roth.test": os.urandom(10_001)})
+    for archive, says in [(honest, "more than 10,000 bytes"), (says_less, "BadZipFile"), (long, "the server sends")]:
+        uci.replies = [(200, archive, 0)]
+        with pytest.raises(DataUnavailableError, match=says):
+            raw_table(HAYES)
+    assert len(uci.paths) == 3
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_unpack_without_a_bound_are_refused(method):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("car.data", b"x")
+    with pytest.raises(zipfile.BadZipFile, match=r"car\.data is packed by a method"):
+        sources.read_members(buffer.getvalue(), "car.zip", ("car.data",))
+
+
+def test_a_garbled_archive_is_a_bad_zip_file():
+    """Whatever bytes are wrong; zipfile itself raises many kinds of errors."""
+    rng = np.random.default_rng(0)
+    whole = np.frombuffer(zipped(FILES), np.uint8)
+    outcomes = set()
+    for _ in range(2000):
+        garbled = whole.copy()
+        garbled[rng.integers(len(whole) - 200, len(whole), 5)] = rng.integers(0, 256, 5)
+        try:
+            outcomes.add(sources.read_members(garbled.tobytes(), "hayes.zip", HAYES.files) == FILES)
+        except (zipfile.BadZipFile, UnsafeArchiveError) as error:
+            outcomes.add(type(error))
+    assert outcomes >= {True, zipfile.BadZipFile}
