@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -40,17 +42,16 @@ class FeatureEncoding:
         Raises
         ------
         ValueError
-            If a column has text that is no number or dates in it, or a value that is missing or infinite.
+            If a column has text that is no number, dates or collections in it, or a value that is missing or infinite.
         """
         x = np.empty((len(table), len(self.numeric)))
         for column, j in enumerate(self.numeric):
-            if table.dtypes.iloc[j].kind in "mMc":
-                raise ValueError(
-                    f"column {self.names[j]!r} has the dtype {table.dtypes.iloc[j]}, which is no number; convert it, "
-                    "for example to days since a date, or name it in categorical_features."
-                )
+            values = table.iloc[:, j]
+            types = _types(values)
+            _refuse_collections(types, self.names[j])
+            _refuse_times(types, self.names[j])
             try:
-                x[:, column] = table.iloc[:, j].to_numpy(dtype=float, na_value=np.nan)
+                x[:, column] = values.to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     f"column {self.names[j]!r} is numeric but has a value that is no number ({error}); "
@@ -67,11 +68,12 @@ class FeatureEncoding:
         Raises
         ------
         ValueError
-            If a value is missing, or if a level is not known and ``handle_unknown`` is "error".
+            If a value is missing or a collection, or if a level is not known and ``handle_unknown`` is "error".
         """
         z = np.empty((len(table), len(self.categorical)), dtype=np.int64)
         for column, (j, levels) in enumerate(zip(self.categorical, self.categories, strict=True)):
             values = table.iloc[:, j]
+            _refuse_collections(_types(values), self.names[j])
             _refuse_missing(values, self.names[j])
             z[:, column] = pd.Index(levels).get_indexer(np.asarray(values))
             if handle_unknown == "error" and (z[:, column] < 0).any():
@@ -106,7 +108,7 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     ------
     ValueError
         If ``categorical_features`` does not fit the table, a categorical value is missing, levels cannot be sorted, or
-        a column of dtype object holds numbers only, so that its dtype does not say what it is.
+        a column of dtype object holds numbers only or dates, so that its dtype does not say what it is.
 
     Warns
     -----
@@ -120,12 +122,12 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     categories = []
     for j in categorical:
         values = table.iloc[:, j]
+        types = _types(values)
+        _refuse_collections(types, names[j])
+        if by_dtype and values.dtype == object:
+            _refuse_times(types, names[j])
+            _refuse_numbers(types, names[j])
         _refuse_missing(values, names[j])
-        if by_dtype and values.dtype == object and pd.api.types.infer_dtype(values) in _NUMBERS:
-            raise ValueError(
-                f"column {names[j]!r} has the dtype object but holds numbers only; give it a numeric dtype, or make it "
-                "a pandas categorical if its numbers are names of levels."
-            )
         categories.append(_levels(values, names[j]))
         pair = look_alikes(categories[-1])
         if pair is not None:
@@ -136,7 +138,47 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories)
 
 
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "complex")
+_TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64, pd.Period)
+_COMPLEX = (complex, np.complexfloating)
+_COLLECTIONS = (list, dict, set, frozenset, np.ndarray, pd.Series)
+_BOOLEANS = (bool, np.bool_)
+
+
+def _types(values: pd.Series) -> dict[type, str]:
+    """The types of the values that are not missing, each with the words that say so."""
+    if values.dtype == object:
+        return {kind: f"holds values of the type {kind.__name__}" for kind in set(map(type, values[values.notna()]))}
+    return {values.dtype.type: f"has the dtype {values.dtype}"}
+
+
+def _refuse_collections(types: dict[type, str], name: str) -> None:
+    for kind, words in types.items():
+        if issubclass(kind, _COLLECTIONS):
+            raise ValueError(
+                f"column {name!r} has levels that cannot be sorted or looked up: it {words}; split it into columns of "
+                "numbers or text, or convert it to text."
+            )
+
+
+def _refuse_times(types: dict[type, str], name: str) -> None:
+    """Raise ValueError for times, which are numbers in a unit that only the user knows, and for complex numbers."""
+    for kind, words in types.items():
+        if issubclass(kind, (*_TIMES, *_COMPLEX)):
+            remedy = (
+                "its real and imaginary parts"
+                if issubclass(kind, _COMPLEX)
+                else "days since a date, or name it in categorical_features"
+            )
+            raise ValueError(f"column {name!r} {words}, which is no number; convert it, for example to {remedy}.")
+
+
+def _refuse_numbers(types: dict[type, str], name: str) -> None:
+    numbers_only = all(issubclass(kind, (Number, *_BOOLEANS)) for kind in types)
+    if numbers_only and not all(issubclass(kind, _BOOLEANS) for kind in types):
+        raise ValueError(
+            f"column {name!r} has the dtype object but holds numbers only; give it a numeric dtype, or make it "
+            "a pandas categorical if its numbers are names of levels."
+        )
 
 
 def _levels(values: pd.Series, name: str) -> np.ndarray:
@@ -145,7 +187,7 @@ def _levels(values: pd.Series, name: str) -> np.ndarray:
     try:
         levels = np.unique(np.asarray(values))
         set(levels.tolist())  # levels are looked up by their hash
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"column {name!r} has levels that cannot be sorted or looked up ({error}); convert them to text, or make "
             "the column a pandas categorical."
@@ -154,8 +196,37 @@ def _levels(values: pd.Series, name: str) -> np.ndarray:
 
 
 def as_pandas(X: Any) -> Any:
-    """X, but tables of polars and pyarrow as a DataFrame of pandas."""
-    return X.to_pandas() if hasattr(X, "to_pandas") else X
+    """X, but tables of polars and pyarrow as a DataFrame of pandas; dictionaries of pyarrow become categoricals.
+
+    Raises
+    ------
+    TypeError
+        If X is a table whose rows are not computed yet.
+    ValueError
+        If X is an array with masked values.
+    """
+    declared = hasattr(X, "to_pandas")
+    if declared:
+        X = X.to_pandas()
+    for method in ("collect", "compute"):  # polars, dask
+        if hasattr(X, method) and hasattr(type(X), "columns"):
+            raise TypeError(f"X is a {type(X).__name__}, whose rows are not computed yet; pass X.{method}().")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError("X is an array with masked values; impute them first.")
+    if not isinstance(X, pd.DataFrame):
+        return X
+    replaced: dict[int, Any] = {}
+    for j, dtype in enumerate(X.dtypes):
+        values = X.iloc[:, j]
+        if declared and dtype.kind == "O" and pd.api.types.infer_dtype(values) == "decimal":
+            replaced[j] = values.astype(float)  # a number by its dtype, which pandas does not have
+        elif isinstance(dtype, pd.ArrowDtype) and dtype.type is pd.CategoricalDtype.type:
+            replaced[j] = values.array.__arrow_array__().to_pandas().array
+    if replaced:
+        X = X.copy(deep=False)
+        for j, values in replaced.items():
+            X.isetitem(j, values)
+    return X
 
 
 def look_alikes(levels: Iterable[Any]) -> tuple[str, str] | None:
@@ -216,6 +287,7 @@ def _is_categorical(dtype: Any) -> bool:
         or pd.api.types.is_bool_dtype(dtype)
         or pd.api.types.is_object_dtype(dtype)
         or pd.api.types.is_string_dtype(dtype)
+        or dtype.type is bytes
     )
 
 
