@@ -1,3 +1,4 @@
+import datetime
 import pickle
 import warnings
 
@@ -5,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from wdrlr import (
@@ -253,3 +257,33 @@ def test_after_a_failed_refit_nothing_predicts_with_old_coefficients():
 def test_options_that_the_solver_does_not_take_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         WassersteinLogisticRegression(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[0.5, "1"], [1.5, "2"]] * 5, dtype=object),
+        np.array([["1"], ["2"]] * 5),
+        [[0.5, "1"], [1.5, "2"]] * 5,
+        np.array([["2020-01-01"], ["2020-01-02"]] * 5, dtype="datetime64[D]"),
+        np.array([[1], [2]] * 5, dtype="timedelta64[D]"),
+        [[datetime.date(2020, 1, 1)], [datetime.date(2020, 1, 2)]] * 5,
+    ],
+    ids=["objects", "text", "lists", "datetime64", "timedelta64", "dates"],
+)
+def test_arrays_whose_text_or_times_would_read_as_numbers_are_refused(rows):
+    """An array of objects is what a ColumnTransformer returns that passes categories through."""
+    with pytest.raises(ValueError, match=r"X is an array with (text|times); .*set_output\(transform=\"pandas\"\)"):
+        WassersteinLogisticRegression().fit(rows, [0, 1] * 5)
+    last = np.asarray(rows).shape[1] - 1
+    assert WassersteinLogisticRegression(categorical_features=[last]).fit(rows, [0, 1] * 5).categories_[0].size == 2
+
+
+def test_a_column_transformer_passes_categories_as_a_table():
+    table = pd.DataFrame({"size": [0.5, 1.5] * 5, "code": ["1", "2", "1", "3", "2"] * 2})
+    scaled = ColumnTransformer([("scale", StandardScaler(), ["size"])], remainder="passthrough")
+    model = make_pipeline(scaled, WassersteinLogisticRegression())
+    with pytest.raises(ValueError, match="X is an array with text"):
+        model.fit(table, [0, 1] * 5)
+    model.set_output(transform="pandas").fit(table, [0, 1] * 5)
+    assert [levels.tolist() for levels in model[-1].categories_] == [["1", "2", "3"]]

@@ -229,6 +229,21 @@ def as_pandas(X: Any) -> Any:
     return X
 
 
+def refuse_text(X: Any) -> None:
+    """Raise ValueError if an array, or what numpy makes of nested lists, has text or times, which read as numbers."""
+    try:
+        array = np.asarray(X)
+    except ValueError:  # of rows that differ in length, which scikit-learn says
+        return
+    for kind in set(map(type, array.ravel())) if array.dtype == object else {array.dtype.type}:
+        if issubclass(kind, (str, bytes, *_TIMES)):
+            what = "times" if issubclass(kind, _TIMES) else "text"
+            raise ValueError(
+                f"X is an array with {what}; pass a DataFrame, as transformers of scikit-learn return after "
+                '.set_output(transform="pandas"), or name the columns in categorical_features.'
+            )
+
+
 def look_alikes(levels: Iterable[Any]) -> tuple[str, str] | None:
     """Two texts that differ in blanks around them or a dot at the end only, or None."""
     seen: dict[str, str] = {}

@@ -457,14 +457,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         # of booleans is all categories, like a DataFrame of them.
         from_dtype = isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
         numbers = self.categorical_features is None or (from_dtype and getattr(X, "dtype", None) != np.bool_)
-        try:
-            X = validate_data(self, X, reset=reset, dtype=np.float64 if numbers else None, ensure_all_finite=numbers)
-        except ValueError as error:
-            if "could not convert string to float" in str(error):
-                raise ValueError(
-                    f"X is an array with text ({error}); pass a DataFrame, or name the columns in categorical_features."
-                ) from error
-            raise
+        if numbers:
+            enc.refuse_text(X)
+        X = validate_data(self, X, reset=reset, dtype=np.float64 if numbers else None, ensure_all_finite=numbers)
         table = pd.DataFrame(X)
         names = getattr(self, "feature_names_in_", None)
         table.columns = [f"x{j}" for j in range(table.shape[1])] if names is None else names
