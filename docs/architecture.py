@@ -18,7 +18,7 @@ LAYERS = {
         *("solution", "closed_form", "dual_repair", "largest_radius"),
     ],
     "adversary": ["separation", "cuts", "certificate", "worst_case"],
-    "problem": ["metric", "problem", "encoding", "synthetic"],
+    "problem": ["metric", "problem", "units", "encoding", "synthetic"],
     "ground": ["datasets", "protocols", "paper", "paths", "notebook", "compilation"],
 }
 ABOUT = {

@@ -21,7 +21,7 @@ from wdrlr.dual_repair import dual_points
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
 from wdrlr.solution import certified
-from wdrlr.tailored import Coordinates, _in_natural_unit, _InteriorPoint, _iterate
+from wdrlr.tailored import Coordinates, _in_own_unit, _InteriorPoint, _iterate
 
 SETTINGS = [
     {},
@@ -68,7 +68,7 @@ def test_no_dual_point_passes_any_objective(setting):
     for attempt in range(8):
         mass = rng.random(len(cuts)) ** 8 * problem.w[cuts.sample]
         b = problem.feasible(random_coefficients(problem, attempt))
-        for dual in dual_points(problem, cuts, mass, b):
+        for dual in dual_points(problem, cuts, mass, b, 1e-6):
             assert check(problem, b, dual).lower <= optimum.upper + 1e-12
 
 
@@ -124,7 +124,7 @@ def honest(request):
     """A problem, its certified coefficients, and the dual point behind them."""
     problem = random_problem(2, N=40, radius=0.02, **request.param)
     coordinates = Coordinates(problem)
-    method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, 1e-7)
+    method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
     solution = _iterate(problem, method, 100)
     (dual,) = method.dual_points()
     assert solution.gap <= 1e-7
@@ -197,7 +197,7 @@ def test_most_lies_cost_their_teller_the_bound(lie):
 
 def _interior_point_of(problem):
     coordinates = Coordinates(problem)
-    method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, 1e-7)
+    method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
     _iterate(problem, method, 100)
     return method.dual_points()
 

@@ -125,7 +125,7 @@ def test_a_deadline_stops_the_solver(conic_solver):
             solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.05)
     else:  # it returns where it is
         stopped = solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.1)
-        points = dual_points(problem, cuts, stopped.mass, stopped.b)
+        points = dual_points(problem, cuts, stopped.mass, stopped.b, 1e-6)
         assert certified(problem, stopped.b, points, 1e-6).gap > 1e-4
 
 

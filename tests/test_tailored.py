@@ -116,7 +116,7 @@ def test_the_lower_bound_is_reached_by_other_means():
     assert fast.lower == pytest.approx(slow.lower, abs=2e-8)
     # From hardly any information the bound is weak, but a bound.
     cuts = initial_cuts(problem)
-    (some, _) = dual_points(problem, cuts, np.ones(len(cuts)), fast.b)
+    (some, _) = dual_points(problem, cuts, np.ones(len(cuts)), fast.b, 1e-8)
     assert dual_value(problem, some, fast.upper, fast.b) <= fast.upper
 
 

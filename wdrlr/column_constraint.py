@@ -15,6 +15,7 @@ from wdrlr.problem import Problem, log_loss
 from wdrlr.programs import ProgramSolution, solve_program
 from wdrlr.separation import most_violated
 from wdrlr.solution import Solution, certified
+from wdrlr.units import power_of_two, with_distance_unit, with_number_unit
 
 logger = logging.getLogger("wdrlr")
 
@@ -106,6 +107,7 @@ def solve_column_constraint(
         its gap tells.
     """
     deadline = perf_counter() + time_limit
+    given, problem = problem, _in_own_units(problem)
     cuts = initial_cuts(problem)
     known = set(cuts.keys())
     deleted: set = set()
@@ -151,7 +153,7 @@ def solve_column_constraint(
         cuts = join(cuts, new[fresh])
         known.update(new[fresh].keys())
 
-    solution = _certified(problem, *last, tol, form, conic_solver, deadline, keep_residue)
+    solution = _certified(given, problem, *last, tol, form, conic_solver, deadline, keep_residue)
     return replace(
         solution,
         n_rounds=len(bounds),
@@ -189,15 +191,23 @@ def solve_monolithic(
         If the solver returns no point, in time or at all.
     """
     deadline = perf_counter() + time_limit
+    given, problem = problem, _in_own_units(problem)
     cuts = all_cuts(problem, max_cuts)
     start = perf_counter()
     program = _solve_either_form(problem, cuts, form, conic_solver, deadline)
     seconds = perf_counter() - start
-    solution = _certified(problem, cuts, program, tol, form, conic_solver, deadline)
+    solution = _certified(given, problem, cuts, program, tol, form, conic_solver, deadline)
     return replace(solution, n_rounds=1, solver_seconds=seconds + solution.solver_seconds)
 
 
+def _in_own_units(problem: Problem) -> Problem:
+    """Numbers of a size of 1 at most, and transport cost in a unit that fits."""
+    largest = float(np.abs(problem.x).max(initial=0.0))
+    return with_distance_unit(with_number_unit(problem, power_of_two(largest)), 1.0)
+
+
 def _certified(
+    given: Problem,
     problem: Problem,
     cuts: Cuts,
     program: ProgramSolution,
@@ -207,15 +217,26 @@ def _certified(
     deadline: float,
     keep_residue: bool = False,
 ) -> Solution:
-    """The solution of a program with its certificate; the other form is tried where the gap is above ``tol``."""
-    solution = certified(problem, program.b, dual_points(problem, cuts, program.mass, program.b), tol, keep_residue)
+    """The solution of a program with its certificate; the other form is tried where the gap is above ``tol``.
+
+    The program is that of ``problem``, which is ``given`` in units of its own.
+    """
+    factor = np.ones(problem.n_coefficients)  # b of the given problem over b
+    if problem.n_numeric:
+        factor[1 : 1 + problem.n_numeric] = 1.0 / power_of_two(float(np.abs(given.x).max()))
+
+    def certificate_of(program: ProgramSolution) -> Solution:
+        points = dual_points(problem, cuts, program.mass, program.b, tol)
+        points = [replace(point, wall=point.wall / factor) for point in points]
+        return certified(given, program.b * factor, points, tol, keep_residue)
+
+    solution = certificate_of(program)
     seconds = 0.0
     if not solution.gap <= tol:
         start = perf_counter()
         try:
             other = solve_program(problem, cuts, _other(form), conic_solver, deadline)
-            other = certified(problem, other.b, dual_points(problem, cuts, other.mass, other.b), tol, keep_residue)
-            solution = min(solution, other, key=lambda found: found.gap)
+            solution = min(solution, certificate_of(other), key=lambda found: found.gap)
         except ConicSolverError as error:
             logger.info("%s form: %s", _other(form), error)
         seconds = perf_counter() - start

@@ -16,7 +16,7 @@ LEAST_CLASS = 1e-3
 """Weight of the smaller class below which bounds from the classes are no help if labels can be changed."""
 
 
-def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray) -> list[DualPoint]:
+def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, tol: float) -> list[DualPoint]:
     """Dual points near approximate multipliers of some cuts; which is best, ``certificate`` says.
 
     Masses are clipped and normalised, mass is moved from or to (x_i, z_i, y_i) until the radius is kept, v = mass *
@@ -28,6 +28,8 @@ def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray) -
     cuts, mass : C cuts and their approximate multipliers, shape (C,)
     b : ndarray of shape (1 + n + k,)
         An approximate solution.
+    tol : float
+        A small part of it may be spent on leaving room for residuals.
     """
     lam = worst_case_loss(problem, b)[1]
     cuts = join(data_cuts(problem, False), cuts)
@@ -38,7 +40,7 @@ def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray) -
     value = log_loss(rows @ b) - np.nan_to_num(lam * costs)
     slack = _largest(value, cuts.sample, problem.n_samples)[cuts.sample] - value
     some = (mass, np.where(slack > 1e-4, 0.0, mass))
-    return [_repaired(problem, cuts, costs, rows, masses, b, lam) for masses in some]
+    return [_repaired(problem, cuts, costs, rows, masses, b, lam, tol) for masses in some]
 
 
 def cut_dual_point(problem: Problem, cuts: Cuts, mass: np.ndarray, v: np.ndarray, wall: np.ndarray) -> DualPoint:
@@ -66,11 +68,12 @@ def _repaired(
     mass: np.ndarray,
     b: np.ndarray,
     lam: float,
+    tol: float,
 ) -> DualPoint:
     """The dual point that ``dual_points`` makes of the given masses; the first N cuts are the data's."""
     radius_binds = lam > 1e-5
     numbers_bind = radius_binds and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
-    radius = problem.radius - reserve(problem, lam, loss=2e-8, share=1e-4) if problem.radius > 0 else 0.0
+    radius = problem.radius - reserve(problem, lam, loss=0.02 * tol, share=1e-4) if problem.radius > 0 else 0.0
     mass = _masses(problem, cuts, costs, mass, radius, exactly=radius_binds and not numbers_bind)
     left = radius - mass @ costs
 

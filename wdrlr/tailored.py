@@ -37,9 +37,9 @@ from wdrlr import kernels
 from wdrlr.certificate import DualPoint, objective
 from wdrlr.closed_form import optimal_constant
 from wdrlr.dual_repair import coefficient_bounds, reserve, residual_charge
-from wdrlr.metric import GroundMetric
 from wdrlr.problem import Problem, log_loss
 from wdrlr.solution import Solution, certified
+from wdrlr.units import with_distance_unit
 
 LOG_2 = np.log(2.0)
 FIRST_TAU = 0.1  # times 1 / N
@@ -203,7 +203,7 @@ def _from(
 ) -> Solution:
     """The method, begun at a start or at b = 0."""
     with np.errstate(all="ignore"):  # what is not finite ends the method
-        method = _InteriorPoint(_in_natural_unit(problem, coordinates), coordinates, tol, start)
+        method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, tol, start)
         return _iterate(problem, method, max_iter)
 
 
@@ -222,23 +222,9 @@ def _iterate(problem: Problem, method: _InteriorPoint, max_iter: int) -> Solutio
         method.move(direction, trial)
 
 
-def _in_natural_unit(problem: Problem, coordinates: Coordinates) -> Problem:
-    """The same problem with transport cost counted in a unit of its own, so that numbers and costs in other units, by a
-    power of two, give the same to the last bit.
-
-    The unit is about the cost of a change of a level (of the column with the smallest numbers, if there are numbers
-    only), or the radius if that is larger.
-    """
-    if problem.radius == 0:
-        return replace(problem, metric=GroundMetric(np.inf, norm=problem.metric.norm))
-    metric = problem.metric
-    unit = 1.0 / metric.scale
-    if problem.n_categorical:
-        unit = float(metric.level_changes(1)[1])
-    elif problem.n_numeric:
-        unit = float(coordinates.x_scale.min()) / metric.scale
-    unit = 2.0 ** np.round(np.log2(max(unit, problem.radius)))
-    return replace(problem, metric=replace(metric, scale=metric.scale * unit), radius=problem.radius / unit)
+def _in_own_unit(problem: Problem, coordinates: Coordinates) -> Problem:
+    """The problem as the method sees it; the coordinates have units of their own for the numbers."""
+    return with_distance_unit(problem, float(coordinates.x_scale.min(initial=np.inf)) if problem.n_numeric else 1.0)
 
 
 class _InteriorPoint:
