@@ -326,6 +326,9 @@ class _InteriorPoint:
             for r in range(problem.n_numeric):  # every dual norm is at least the largest |b_r|
                 slope = 1.0 / self.coordinates.x_scale[r]
                 rows += [([E - 1, 1 + r], [self.toll, sgn * slope], 0.0) for sgn in (-1.0, 1.0)]
+        self.curved = problem.radius > 0 and problem.metric.norm == "l2" and problem.n_numeric > 1
+        if self.curved:  # the last row is the tangent of the norm at theta, see ``_turn_norm_row``
+            rows.append(([E - 1, *range(1, 1 + problem.n_numeric)], [self.toll, *np.zeros(problem.n_numeric)], 0.0))
         most.append(np.full(len(rows) - self.norm_rows.start, problem.radius / self.toll))
         self.limit_most = np.concatenate(most)
         self.limits = LinearRows(rows)
@@ -359,6 +362,7 @@ class _InteriorPoint:
 
     def _limit_slacks(self) -> np.ndarray:
         """Those of the linear rows at theta."""
+        self._turn_norm_row()
         return self._above_rounding(self.limits.values(self.theta), self.limit_most)
 
     def _normalised(self, p: np.ndarray) -> np.ndarray:
@@ -425,6 +429,8 @@ class _InteriorPoint:
 
         M = kernels.gram(E, self.data.x, self.pool, self.t, self.p, self.f)
         self.limits.add_gram(M, self.limit_p / self.limit_f)
+        if self.curved:
+            self._add_curvature(M)
         self.D_plus, self.D_minus = self.plus_p / self.plus, self.minus_p / self.minus
         self.penalised_rows.add_gram(M, 4 * self.D_plus * self.D_minus / (self.D_plus + self.D_minus))
         diagonal = M.ravel()[:: E + 1]
@@ -649,14 +655,30 @@ class _InteriorPoint:
         idle = np.maximum.reduceat(level, start) + margin
         at[column] = sign * np.where(self.used[column], np.maximum(sign * at[column], edge), idle)
 
+    def _turn_norm_row(self) -> None:
+        """Let the row of the l2 norm be its tangent at theta; its value is toll lam - ||b_N||, exactly."""
+        if self.curved:
+            n, x_scale = self.problem.n_numeric, self.coordinates.x_scale
+            b_numeric = self.theta[1 : 1 + n] / x_scale
+            self.limits.value[-n:] = -b_numeric / max(np.linalg.norm(b_numeric), 1e-300) / x_scale
+
+    def _add_curvature(self, M: np.ndarray) -> None:
+        """The second derivative of the l2 norm times its multiplier, in place."""
+        n, x_scale = self.problem.n_numeric, self.coordinates.x_scale
+        tangent, size = self.limits.value[-n:], np.linalg.norm(self.theta[1 : 1 + n] / x_scale)
+        if size > 0:
+            M[1 : 1 + n, 1 : 1 + n] += self.limit_p[-1] / size * (np.diag(x_scale**-2.0) - np.outer(tangent, tangent))
+
     def _add_norm_row(self, at: np.ndarray, step: SimpleNamespace) -> None:
-        """lam >= dual_norm(b_N) at the trial point, for l2 and linf by a tangent of the norm there (in place)."""
+        """lam >= dual_norm(b_N) at the trial point, for linf by one more tangent of the norm there (in place)."""
         problem = self.problem
         x_scale = self.coordinates.x_scale
         b_numeric = at[1 : 1 + problem.n_numeric] / x_scale
-        if problem.radius == 0 or problem.n_numeric == 1 or problem.metric.norm == "l1" or not b_numeric.any():
+        if self.curved:
+            at[-1] = max(at[-1], self._dual_norm(at) + LEAST_SLACK * self.limit_f[-1] / self.toll)
+        if problem.radius == 0 or problem.n_numeric == 1 or problem.metric.norm != "linf" or not b_numeric.any():
             return
-        tangent = b_numeric / np.linalg.norm(b_numeric) if problem.metric.norm == "l2" else np.sign(b_numeric)
+        tangent = np.sign(b_numeric)
         short = self._dual_norm(at) - at[-1]
         if -short * self.toll < 0.5 * self.limits.values(at)[self.norm_rows].min():
             at[-1] = max(at[-1], at[-1] + short + self.tau / problem.radius)
