@@ -16,7 +16,7 @@ from wdrlr.cuts import all_cuts
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.programs import ProgramSolution, solve_program
 from wdrlr.runtimes import instance
-from wdrlr.solution import certified, is_separable
+from wdrlr.solution import certified, separated
 
 SETTINGS = [
     {},
@@ -195,7 +195,7 @@ def test_too_large_a_monolithic_program_is_refused():
 @pytest.mark.parametrize("gamma", [0.0, 0.02])
 def test_radius_0_is_logistic_regression(gamma):
     problem = random_problem(14, N=60, radius=0.0, gamma=gamma)
-    assert not is_separable(problem)
+    assert not separated(problem).any()
     b = cp.Variable(problem.n_coefficients)
     rows = np.array([problem.design(np.array([i]), problem.z[[i]])[0] for i in range(60)])
     loss = problem.w @ cp.logistic(cp.multiply(-problem.y, rows @ b)) + gamma * cp.norm1(b[1:])
@@ -295,12 +295,22 @@ def test_the_best_constant_where_all_labels_are_the_same():
 
 def test_separability():
     separable = random_problem(18, N=3, n=3)
-    assert is_separable(separable)
-    assert not is_separable(random_problem(18, N=80, n=1))
-    # One level that occurs with one label only makes the data quasi-separable.
+    assert separated(separable).all()
+    assert not separated(random_problem(18, N=80, n=1)).any()
+    # One level that occurs with one label only makes the data quasi-separable: its rows are separated, no others.
     quasi = random_problem(18, N=80, n=0, n_levels=(3, 2))
     quasi.y[quasi.z[:, 0] == 2] = 1.0
-    assert is_separable(quasi)
+    assert separated(quasi).tolist() == (quasi.z[:, 0] == 2).tolist()
+
+
+def test_separability_in_steps():
+    """The first direction leaves samples at 0 that only a second one separates."""
+    problem = random_problem(0, N=6, n=2, n_levels=())
+    problem.x[:] = [[1, 0], [1, 5], [-1, 3], [0, 1], [0, 1], [0, -1]]
+    problem.y[:] = [1, 1, -1, 1, 1, -1]
+    assert separated(problem).all()
+    problem.y[4] = -1.0
+    assert separated(problem).tolist() == [True, True, True, False, False, True]
 
 
 def test_all_cuts_enumerates_every_point_once():

@@ -18,6 +18,7 @@ from wdrlr import (
     SeparableDataWarning,
     WassersteinLogisticRegression,
     WassersteinLogisticRegressionCV,
+    fit_path,
     load_dataset,
 )
 from wdrlr.certificate import worst_case_loss
@@ -167,6 +168,47 @@ def test_separable_data_at_radius_0_warn_and_robust_fits_do_not():
         WassersteinLogisticRegression(radius=0.01).fit(X, y)
         WassersteinLogisticRegression(radius=0.0, l1_penalty=0.01).fit(X, y)
         WassersteinLogisticRegression(radius=0.0, coef_bound=5.0).fit(X, y)
+
+
+def test_without_a_minimiser_the_gap_is_to_the_infimum():
+    """Two clusters a millionth apart: the infimum 0 is far beyond the coefficients that a solver reaches."""
+    X = np.array([[1.0], [1.0 + 1e-6], [-1.0], [1.0 + 2e-6], [1.0 + 3e-6], [3.0]])
+    y = [0, 0, 0, 1, 1, 1]
+    with pytest.warns(SeparableDataWarning):
+        model = WassersteinLogisticRegression(radius=0.0).fit(X, y)
+    assert model.gap_ == pytest.approx(model.objective_, abs=1e-6)
+    with pytest.warns(SeparableDataWarning):
+        path = fit_path(X, y, [0.0, 0.1], label_costs=[1.0, 2.0])
+    assert path["gap"].tolist()[0] == path["gap"].tolist()[2] == pytest.approx(model.gap_, abs=1e-12)
+    assert max(path["gap"].tolist()[1::2]) <= 1e-6
+
+
+def test_quasi_separable_data_have_the_infimum_of_the_other_rows():
+    X = pd.DataFrame({"a": ["u"] * 10 + ["v"] * 10 + ["w"] * 5})
+    y = [0] * 7 + [1] * 3 + [0] * 2 + [1] * 8 + [1] * 5
+    with pytest.warns(SeparableDataWarning):
+        model = WassersteinLogisticRegression(radius=0.0).fit(X, y)
+    infimum = -(7 * np.log(0.7) + 3 * np.log(0.3) + 2 * np.log(0.2) + 8 * np.log(0.8)) / 25
+    assert model.lower_bound_ <= infimum <= model.objective_
+    assert model.gap_ <= 1e-6
+
+
+@pytest.mark.parametrize(("shift", "refused"), [(1e6, False), (1e9, False), (1e12, True), (9e14, True)])
+def test_columns_far_from_0(shift, refused):
+    """What rounding leaves of the numbers is certified, or they are refused with the remedy."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(0, 10, 60).astype(float)
+    y = numbers + rng.normal(0, 4, 60) > 4.5
+    X = pd.DataFrame({"time": numbers + shift, "other": rng.normal(size=60)})
+    model = WassersteinLogisticRegression(radius=0.05)
+    if refused:
+        with pytest.raises(ValueError, match=r"'time' are of the size .* differ by .*; subtract"):
+            model.fit(X, y)
+    else:
+        model.fit(X, y)
+        assert model.gap_ <= 1e-6
+        near = WassersteinLogisticRegression(radius=0.05, tol=1e-9).fit(X - [shift, 0.0], y)
+        assert abs(model.objective_ - near.objective_) <= model.gap_ + near.gap_
 
 
 @pytest.mark.parametrize("solver", ["tailored", "column-constraint"])

@@ -163,14 +163,17 @@ def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> flo
     """How far ``objective`` can be from the truth.
 
     f, and the gains that are added to it, are sums of at most 1 + n + 3 m + K terms (K, the most nonzero entries in a
-    row of the level matrix) of a size of |b_0| + |x_i|.|b_N| + 3 sum_j (the largest score of feature j), and L has
-    slopes in [0, 1]. Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units more of
-    what they give.
+    row of the level matrix) of a size of |f_1| + |x_i - x_1|.|b_N| + 3 sum_j (the largest score of feature j), with f_1
+    the part of intercept and numbers at the first sample, which is computed in long doubles; L has slopes in [0, 1].
+    Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units more of what they give.
     """
     m, levels = problem.n_categorical, np.abs(problem.level_matrix)
     terms = 8 + problem.n_numeric + 3 * m + int((levels > 0).sum(axis=1).max(initial=0))
     sizes = levels @ np.abs(b[1 + problem.n_numeric :])
-    size = abs(b[0]) + (problem.w * (np.abs(problem.x) @ np.abs(problem.numeric(b)))).sum()
+    slopes = problem.numeric(b)
+    at_first = problem.x[0].astype(np.longdouble) * slopes
+    size = abs(b[0] + at_first.sum()) + (problem.w * (np.abs(problem.x - problem.x[0]) @ np.abs(slopes))).sum()
+    size += LONG_UNIT / UNIT * (abs(b[0]) + np.abs(at_first).sum())
     size += 3 * (np.maximum.reduceat(sizes, problem.offsets).sum() if m else 0.0)
     return float(UNIT * (terms * size + (_pairwise(problem.n_samples) + len(b)) * value))
 
@@ -366,7 +369,7 @@ def _bounds(
         What the box allows, and a penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
     """
     n, w, x, p = problem.n_numeric, problem.w, problem.x, len(b)
-    center = w @ x / w.sum() if problem.fit_intercept else np.zeros(n)
+    center = w @ x if problem.fit_intercept else np.zeros(n)
     bounds = []
     if problem.radius == 0:
         scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(p - 1 - n)])

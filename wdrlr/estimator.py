@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ from wdrlr.conic import choose_conic_solver
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.metric import NORMS, ground_metric
 from wdrlr.problem import Problem, level_offsets, merge_duplicates
-from wdrlr.solution import Solution, is_separable
+from wdrlr.solution import Solution, separated
 from wdrlr.tailored import solve_tailored
 from wdrlr.worst_case import atoms_table, worst_case_distribution
 
@@ -285,10 +286,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         if self.warm_start and last and tailored and len(last.b) == problem.n_coefficients:
             options["start"] = last
         solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
+        solution = without_minimiser(problem, solution, self.tol)
         self._take(solution)
         if self.verbose:
             print(f"wdrlr: {solution.report()}")
-        warn_if_separable(problem)
         warn_if_uncertified(solution, self.tol)
         return self
 
@@ -537,11 +538,20 @@ def _plain_labels(y: Any) -> np.ndarray:
 LEAST_SIZE, LARGEST_SIZE = 1e-15, 1e15
 """Of the numbers in a column, beyond which the rounding of sums over columns is all that is left of others."""
 
+LARGEST_OFFSET = 1e10
+"""How many times its range a column may be away from 0: the intercept is rounded to as many digits fewer."""
+
 
 def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
-    for size, name in zip(np.abs(x).max(axis=0, initial=0.0), names, strict=True):
+    for column, name in zip(x.T, names, strict=True):
+        size, extent = np.abs(column).max(initial=0.0), np.ptp(column) if len(column) else 0.0
         if size > LARGEST_SIZE or 0 < size < LEAST_SIZE:
             raise ValueError(f"the numbers in column {name!r} are of the size {size:.0e}; rescale them.")
+        if 0 < extent < size / LARGEST_OFFSET:
+            raise ValueError(
+                f"the numbers in column {name!r} are of the size {size:.0e} and differ by {extent:.0e} at most, which "
+                f"rounding would blur; subtract {column[0]:.17g} from them."
+            )
 
 
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
@@ -575,16 +585,27 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     return largest_useful_radius(model._encode(X, y, sample_weight))
 
 
-def warn_if_separable(problem: Problem) -> None:
-    """Warn where the problem has no minimiser: plain logistic regression on (quasi-)separable data."""
+def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
+    """The solution, its lower bound made to hold for all coefficients where plain logistic regression has no minimiser.
+
+    The infimum is then that of the samples which no direction separates. Warns of such data.
+    """
     unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
-    if unbounded and is_separable(problem):
-        warnings.warn(
-            "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
-            "minimiser, and the coefficients are merely where the tolerance was reached.",
-            SeparableDataWarning,
-            stacklevel=3,
-        )
+    gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)
+    if not gone.any():
+        return solution
+    warnings.warn(
+        "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
+        "minimiser, and the coefficients are merely where the tolerance was reached.",
+        SeparableDataWarning,
+        stacklevel=3,
+    )
+    infimum = 0.0
+    if not gone.all():
+        x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
+        rest = solve_tailored(replace(problem, x=x, z=z, y=y, w=w / w.sum()), tol=tol / 100)
+        infimum = float(w.sum()) * max(rest.lower, 0.0)
+    return replace(solution, lower=min(solution.lower, infimum))
 
 
 def warn_if_uncertified(solution: Solution, tol: float) -> None:

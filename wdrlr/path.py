@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimator import WassersteinLogisticRegression, chosen_solver, warn_if_separable, warn_if_uncertified
+from wdrlr.estimator import WassersteinLogisticRegression, chosen_solver, warn_if_uncertified, without_minimiser
 from wdrlr.metric import ground_metric
 from wdrlr.problem import Problem
 from wdrlr.solution import Solution
@@ -98,8 +98,15 @@ def fit_path(
     ]
     points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
     solutions = [found for metric in metrics for found in solve_grid(model, replace(unit, metric=metric), points)]
+    plain = [
+        i for i, (_, penalty, radius) in enumerate(grid) if penalty == radius == 0
+    ]  # one problem, whatever the cost
+    if plain:
+        problem = replace(unit, radius=0.0, penalty=0.0 * unit.penalty)
+        bound = without_minimiser(problem, solutions[plain[0]], model.tol).lower
+        for i in plain:
+            solutions[i] = replace(solutions[i], lower=min(solutions[i].lower, bound))
     warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
-    warn_if_separable(replace(unit, radius=min(radii), penalty=min(l1_penalties) * unit.penalty))
     rows = [
         [*point, found.upper, found.lower, found.gap, found.lam, *found.b]
         for point, found in zip(grid, solutions, strict=True)

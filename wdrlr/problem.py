@@ -123,9 +123,14 @@ class Problem:
         return self.level_matrix @ b[1 + self.n_numeric :]
 
     def decision(self, b: np.ndarray) -> np.ndarray:
-        """f at every sample; shape (N,)."""
-        scores = self.level_scores(b)
-        return b[0] + self.x @ self.numeric(b) + scores[self.z + self.offsets].sum(axis=1)
+        """f at every sample; shape (N,).
+
+        Numbers far from 0 (a year, a time stamp) are seen from the first sample, or their products with b_N would be
+        rounded by more than they differ.
+        """
+        scores, slopes, first = self.level_scores(b), self.numeric(b), self.x[0]
+        at_first = float(b[0] + np.sum(first.astype(np.longdouble) * slopes))
+        return at_first + (self.x - first) @ slopes + scores[self.z + self.offsets].sum(axis=1)
 
     def design(self, sample: np.ndarray, z: np.ndarray) -> np.ndarray:
         """The rows whose product with b is f(x_sample, z); shape (C, 1 + n + k)."""

@@ -88,15 +88,21 @@ def certified(
     return Solution(b=b, lam=best.lam, upper=best.upper, lower=lower, **record)
 
 
-def is_separable(problem: Problem) -> bool:
-    """Whether the infimum of plain logistic regression is not attained on these data, by linear programming.
+def separated(problem: Problem) -> np.ndarray:
+    """Which samples plain logistic regression separates, by linear programming; bool (N,).
 
-    That is so iff there is a direction d with y_i f_d(x_i, z_i) >= 0 for all samples and > 0 for some: the data are
-    separable, or quasi-separable if some are 0 (Albert and Anderson 1984).
+    A direction d with y_i f_d(x_i, z_i) >= 0 for all samples takes the loss of those with > 0 to 0, and so on for the
+    other samples. If there are any, the infimum of the loss is not attained (Albert and Anderson 1984); it is that of
+    the samples which no direction separates.
     """
-    cuts = data_cuts(problem, False)
-    margins = np.unique(-cuts.rows(problem), axis=0)
-    scale = np.abs(margins).max(axis=0)
-    margins = margins / np.where(scale > 0, scale, 1.0)
-    found = linprog(-margins.mean(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=(-1, 1), method="highs")
-    return bool(found.status == 0 and -found.fun > 1e-9)
+    rows = -data_cuts(problem, False).rows(problem)
+    scale = np.abs(rows).max(axis=0)
+    margins, sample = np.unique(rows / np.where(scale > 0, scale, 1.0), axis=0, return_inverse=True)
+    left = np.ones(len(margins), dtype=bool)
+    while left.any():
+        some = margins[left]
+        found = linprog(-some.mean(axis=0), A_ub=-some, b_ub=np.zeros(len(some)), bounds=(-1, 1), method="highs")
+        if found.status != 0 or -found.fun <= 1e-9:
+            break
+        left[left] = some @ found.x <= 1e-9
+    return ~left[sample.ravel()]
