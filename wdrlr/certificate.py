@@ -123,40 +123,66 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
         losses.append(log_loss(found.argument))
         costs.append(found.cost)
     losses, costs = np.hstack(losses), np.concatenate(costs)
-    everyone = np.arange(problem.n_samples)
-
-    def value_and_slope(lam):
-        reduced = losses - lam * costs
-        worst = np.argmax(reduced, axis=1)
-        return (
-            lam * problem.radius + (problem.w * reduced[everyone, worst]).sum(),
-            problem.radius - (problem.w * costs[worst]).sum(),
-        )
-
     low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
-    low_value, low_slope = value_and_slope(low)
+    left = _Samples(losses, costs, problem.w)
+    at_low = left.worst(low)
+    low_value, low_slope = left.line(low, at_low, problem.radius)
     if low_slope >= 0:
-        return float(low_value), low
+        return low_value, low
     # Above this multiplier no change pays.
     paid = costs > 0
     steepest = np.max((losses[:, paid] - losses[:, :1]) / costs[paid], initial=0.0)
     high = max(low, float(steepest) * (1 + 8 * UNIT))
-    high_value, high_slope = value_and_slope(high)
-    for _ in range(200):  # about 10 are enough
-        if not low < high:
-            break
+    at_high = left.worst(high)
+    high_value, high_slope = left.line(high, at_high, problem.radius)
+    for _ in range(200):  # about 20 are enough
+        # A candidate that is worst at both ends is worst in between: only the other samples need a look.
+        left, at_low, at_high = left.without(at_low, at_high)
         lam = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
         if not low < lam < high:
             break
-        value, slope = value_and_slope(lam)
+        at_lam = left.worst(lam)
+        value, slope = left.line(lam, at_lam, problem.radius)
         if value <= low_value + low_slope * (lam - low) + 64 * UNIT * value:
-            low, low_value = min((lam, value), (low, low_value), (high, high_value), key=lambda point: point[1])
-            return float(low_value), float(low)
+            low_value, low = min((value, lam), (low_value, low))
+            break
         if slope < 0:
-            low, low_value, low_slope = lam, value, slope
+            low, at_low, low_value, low_slope = lam, at_lam, value, slope
         else:
-            high, high_value, high_slope = lam, value, slope
-    return min((float(low_value), float(low)), (float(high_value), float(high)))
+            high, at_high, high_value, high_slope = lam, at_lam, value, slope
+    value, lam = min((low_value, low), (high_value, high))
+    return float(value), float(lam)
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Samples whose worst candidate is not settled, and the sums over those for whom it is."""
+
+    losses: np.ndarray  # (N, C)
+    costs: np.ndarray  # (C,)
+    w: np.ndarray  # (N,)
+    settled_loss: float = 0.0
+    settled_cost: float = 0.0
+
+    def worst(self, lam: float) -> np.ndarray:
+        """The worst candidate of every sample; shape (N,)."""
+        return np.argmax(self.losses - lam * self.costs, axis=1)
+
+    def line(self, lam: float, choice: np.ndarray, radius: float) -> tuple[float, float]:
+        """Value and slope of the objective with these candidates."""
+        loss, cost = self._sums(np.ones(len(choice), dtype=bool), choice)
+        return float(lam * radius + loss - lam * cost), float(radius - cost)
+
+    def without(self, one: np.ndarray, other: np.ndarray) -> tuple[_Samples, np.ndarray, np.ndarray]:
+        """The samples for whom two choices differ, and these choices."""
+        open_ = one != other
+        loss, cost = self._sums(~open_, one)
+        return _Samples(self.losses[open_], self.costs, self.w[open_], loss, cost), one[open_], other[open_]
+
+    def _sums(self, some: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
+        rows = np.flatnonzero(some)
+        loss = (self.w[rows] * self.losses[rows, choice[rows]]).sum()
+        return self.settled_loss + loss, self.settled_cost + (self.w[rows] * self.costs[choice[rows]]).sum()
 
 
 def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> float:

@@ -46,13 +46,12 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
     """
     y = -problem.y if flipped else problem.y
     scores = problem.level_scores(b)
-    rows = problem.z + problem.offsets
-    lower, upper = _best_other_levels(scores, problem.n_levels)
-    positive = (y > 0)[:, None]
     # A label +1 suffers from low scores, a label -1 from high ones. A feature with one level has no other.
-    level = np.where(positive, lower[rows], upper[rows])
-    other = scores[np.where(level >= 0, level + problem.offsets, 0)]
-    gain = np.where(level >= 0, -y[:, None] * (other - scores[rows]), -np.inf)
+    others = np.stack(_best_other_levels(scores, problem.n_levels))
+    position = others + np.repeat(problem.offsets, problem.n_levels)
+    gains = np.where(others >= 0, np.array([[-1.0], [1.0]]) * (scores[np.maximum(position, 0)] - scores), -np.inf)
+    rows = problem.z + problem.offsets + np.where(y > 0, 0, len(scores))[:, None]  # into the tables laid end to end
+    gain, level = gains.ravel()[rows], others.ravel()[rows]
     argument = np.empty((problem.n_samples, problem.n_categorical + 1))
     argument[:, 0] = -y * problem.decision(b)
     np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
