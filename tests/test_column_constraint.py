@@ -9,7 +9,7 @@ import pytest
 from tests.instances import at, cost_by_hand, enumerated_points, random_problem, worst_case_by_hand
 from wdrlr import column_constraint
 from wdrlr.certificate import objective
-from wdrlr.closed_form import best_constant, optimal_constant
+from wdrlr.closed_form import best_constant, constant_objective, optimal_constant
 from wdrlr.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.conic import OutOfTime
 from wdrlr.cuts import all_cuts
@@ -326,3 +326,14 @@ def test_programs_on_which_clarabel_would_stop_early_by_default():
     assert monolithic.gap <= 1e-6
     scheme = solve_column_constraint(instance("m", "2", 500, 20, 43, 0.01, 0), all_violated=True)
     assert scheme.gap <= 1e-6
+
+
+@pytest.mark.parametrize("label_cost", [0.4, 3.0, np.inf])
+@pytest.mark.parametrize("coef_bound", [np.inf, 0.2])
+def test_the_objective_of_the_best_constant_by_its_formula(label_cost, coef_bound):
+    for seed, radius in enumerate([0.0, 0.02, 0.1, 5.0]):
+        problem = random_problem(
+            seed, N=21, label_cost=label_cost, radius=radius, gamma=0.01, penalize_intercept=True, coef_bound=coef_bound
+        )
+        constant = best_constant(problem)
+        assert constant_objective(problem, constant) == pytest.approx(objective(problem, constant)[0], abs=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from wdrlr.certificate import DualPoint
-from wdrlr.problem import Problem
+from wdrlr.problem import Problem, log_loss
 
 LARGEST_COUPLING = 30_000_000
 """N m^2 up to which ``optimal_constant`` couples the classes: the size of an array of booleans."""
@@ -33,6 +33,13 @@ def best_constant(problem: Problem) -> np.ndarray:
         beta = min(float(logit(P - slope)), float(problem.coef_bound[0]))
     b[0] = beta if share >= 0.5 else -beta
     return b
+
+
+def constant_objective(problem: Problem, b: np.ndarray) -> float:
+    """The objective at the best constant model, by the formula of ``best_constant``."""
+    beta, agrees = abs(b[0]), problem.w[problem.y * b[0] > 0].sum() if b[0] else 0.5
+    slope = problem.penalty[0] + problem.radius / problem.metric.label_change
+    return float(agrees * log_loss(-beta) + (1 - agrees) * log_loss(beta) + slope * beta)
 
 
 def optimal_constant(problem: Problem) -> tuple[np.ndarray, DualPoint] | None:
