@@ -1,0 +1,861 @@
+"""Random problems through the public interface, each fit judged from outside: `python -m benchmarks.fuzz --minutes 60`.
+
+Of the package only the public names are used. What a fit says of itself is held against the objective
+
+    F(b) = min over lam of  lam radius + sum_i w_i max_{z, y} [ log(1 + exp(-y f(x_i, z))) - lam d ]  + penalty,
+
+with lam >= scale * dual_norm(b_N), z over all combinations of levels, y over both labels, which is enumerated here
+in extended precision and minimised over all breakpoints in lam.
+
+An instance is made from one integer; `python -m benchmarks.fuzz --instance 123` shows all about it. Kinds of outcome:
+
+    wrong          the objective is not F at the coefficients; or a certified lower bound is above F at other feasible
+                   coefficients; or gap, objective and lower bound do not fit together; or certified and above log 2;
+                   or infeasible coefficients; or a worst-case loss or largest radius that F contradicts
+    exception      anything raised but a refusal, and calls that do not end within a minute
+    nan            coefficients or a bound that are no numbers
+    silent         a gap above the tolerance without a ConvergenceWarning
+    contradiction  a lower bound found above the objective, which the library tells by an infinite gap and a warning
+    uncertified    a gap above the tolerance, with the warning
+    stopped        the same where max_iter was small
+    unsolved       a conic solver returned no point (ConicSolverError, documented)
+    refused        a ValueError
+    slow           certified, in 100 times the median seconds of its solver and number of rows
+    certified      a gap within the tolerance, and nothing to object to
+
+The command fails (exit code 1) if there is one of the first five.
+"""
+
+import argparse
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import product
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from wdrlr import WassersteinLogisticRegression, fit_path, radius_max
+
+FAILURES = ("wrong", "exception", "nan", "silent", "contradiction")
+SECONDS = 60.0
+"""A call that takes longer is given up."""
+SLOW = 100.0
+"""Times the median seconds of the same solver and number of rows."""
+FINE = 1e-9
+"""The tolerance of the fit whose coefficients the others' lower bounds are held against."""
+LARGEST_SCORE = 1e3
+"""At radius 0 without a bound, a lower bound holds for coefficients of limited size; larger ones prove nothing."""
+UNIT = 2.0**-53
+Real = np.longdouble
+"""Extended precision where there is one; what rounding is allowed for takes its precision into account."""
+
+
+# The instances
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A table, its labels and weights, and everything that a fit is told.
+
+    Attributes
+    ----------
+    seed : int
+    x, z, y : ndarrays of shapes (N, n), (N, m), (N,)
+        Numbers, level codes and labels -1, +1, as the table has them.
+    w : ndarray of shape (N,) or None
+        Sample weights, not normalised.
+    n_levels : tuple of m int
+        Declared or, where nothing is declared, observed levels.
+    table, target : DataFrame or ndarray, ndarray of shape (N,)
+        What is given to the package.
+    size : float
+        Of the numbers; 1 without any.
+    size_class : str
+        Rows and numbers in words.
+    problem : dict
+        The parameters that describe the problem, but for the radius.
+    fit : dict
+        tol, max_iter, solver, solver_options.
+    radius, other_radius : float or (float,)
+        In a tuple it is relative to ``radius_max``. The other one is where a warm start comes from.
+    route : {"fit", "warm", "path"}
+    check_with : str or None
+        Another solver, whose coefficients the lower bounds are held against.
+    """
+
+    seed: int
+    x: np.ndarray
+    z: np.ndarray
+    y: np.ndarray
+    w: np.ndarray | None
+    n_levels: tuple[int, ...]
+    table: Any
+    target: np.ndarray
+    size: float
+    size_class: str
+    problem: dict
+    fit: dict
+    radius: float | tuple[float]
+    other_radius: float | tuple[float]
+    route: str
+    check_with: str | None
+
+    @property
+    def tailored(self) -> bool:
+        return self.fit["solver"] == "tailored" or (self.fit["solver"] == "auto" and self.problem["p"] == 1)
+
+
+def make_instance(seed: int) -> Instance:
+    """The instance of a seed."""
+    rng = np.random.default_rng(seed)
+    large = rng.random() < 0.03
+    N = int(rng.integers(41, 301)) if large else int(min(40, 2 + rng.geometric(rng.choice([0.08, 0.25]))))
+    n, m = int(rng.choice([0, 1, 1, 2, 3])), int(rng.choice([0, 1, 2, 2, 3, 4]))
+    m = max(m, int(n == 0))
+    n_levels = rng.integers(1, 7, m)
+    while n_levels.prod() > (200 if large else 1296):
+        n_levels = rng.integers(1, 7, m)
+    size = float(10 ** rng.uniform(-9, 9)) if n and rng.random() < 0.5 else 1.0
+    x, words = _numbers(rng, N, n, size)
+    z = np.column_stack([rng.integers(0, levels, N) for levels in n_levels]) if m else np.zeros((N, 0), int)
+    if rng.random() < 0.3:  # few different rows
+        copied = rng.integers(0, max(2, N // 3), N)
+        x, z = x[copied], z[copied]
+    y = _labels(rng, x, z)
+    w = _weights(rng, y)
+    columns, codes, counts = {}, z.copy(), list(map(int, n_levels))
+    for j in range(n):
+        columns[f"x{j}"] = x[:, j]
+    for j in range(m):
+        names = np.array([f"level {v}" for v in range(n_levels[j])])
+        columns[f"z{j}"] = pd.Categorical.from_codes(z[:, j], categories=names)
+        if rng.random() < 0.3:  # text has its observed levels only
+            columns[f"z{j}"] = names[z[:, j]]
+            observed, codes[:, j] = np.unique(z[:, j], return_inverse=True)
+            counts[j] = len(observed)
+    # Numbers keep their order among themselves and so do categories, wherever they stand.
+    keys = sorted(columns) if rng.random() < 0.5 else [*list(columns)[n:], *list(columns)[:n]]
+    table = pd.DataFrame({key: columns[key] for key in keys}) if m or rng.random() < 0.5 else x
+    labels = [np.array([-1, 1]), np.array([0, 1]), np.array(["no", "yes"])][rng.integers(3)]
+    target = labels[(y > 0).astype(int)]
+    unit = float(rng.choice([size, 1.0])) if n and m else size
+    problem = _problem_parameters(rng, n, m, size, unit)
+    fit = _fit_parameters(rng, problem["p"], large)
+    if problem["metric_scale"] == "unit":
+        unit /= n + m + (m if problem["label_cost"] == "n_categorical" else problem["label_cost"])
+    return Instance(
+        seed=seed,
+        x=x,
+        z=codes,
+        y=y,
+        w=w,
+        n_levels=tuple(counts),
+        table=table,
+        target=target,
+        size=size,
+        size_class=f"{'N > 40' if large else 'N <= 40'}, {words}",
+        problem=problem,
+        fit=fit,
+        radius=_radius(rng, unit),
+        other_radius=_radius(rng, unit),
+        route=str(rng.choice(["fit", "warm", "path"], p=[0.7, 0.2, 0.1])),
+        check_with="column-constraint" if not large and rng.random() < 0.03 else None,
+    )
+
+
+def _numbers(rng: np.random.Generator, N: int, n: int, size: float) -> tuple[np.ndarray, str]:
+    """Numbers of a size, and what they are in a word; shape (N, n)."""
+    x = rng.normal(size=(N, n))
+    for j in range(n):
+        kind = rng.choice(
+            ["normal", "binary", "integers", "heavy", "constant", "copy"], p=[0.5, 0.1, 0.15, 0.15, 0.05, 0.05]
+        )
+        if kind == "binary":
+            x[:, j] = rng.integers(0, 2, N)
+        elif kind == "integers":
+            x[:, j] = rng.integers(-3, 4, N)
+        elif kind == "heavy":
+            x[:, j] **= 5
+        elif kind == "constant":
+            x[:, j] = 1.0
+        elif kind == "copy":
+            x[:, j] = x[:, 0] * rng.choice([1.0, -2.0])
+    x *= size
+    if n == 0:
+        return x, "no numbers"
+    words = "tiny numbers" if size < 1e-3 else "huge numbers" if size > 1e3 else "plain numbers"
+    if n > 1 and rng.random() < 0.1:
+        x *= 10 ** rng.uniform(-6, 6, n)
+        words = "mixed sizes"
+    if rng.random() < 0.15:
+        x += size * 10 ** rng.uniform(0, 7, n) * rng.choice([-1, 1], n) * (rng.random(n) < 0.7)
+        words = "far from 0"
+    return x, words
+
+
+def _labels(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Labels at random, by a noisy rule, or separable; both classes are there. Shape (N,)."""
+    N = len(x)
+    noise = rng.choice([0.0, 0.5, 2.0, np.inf])
+    spread = np.ptp(x, axis=0)
+    scores = ((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)) @ rng.normal(size=x.shape[1]) * 3
+    scores += sum((rng.normal(size=6)[z[:, j]] for j in range(z.shape[1])), np.zeros(N))
+    scores -= np.median(scores) if rng.random() < 0.5 else 0.0
+    draw = rng.normal(size=N)
+    y = np.where((draw if np.isinf(noise) else scores + noise * draw) > 0, 1.0, -1.0)
+    if np.unique(y).size < 2:
+        y[rng.integers(N)] *= -1
+    return y
+
+
+def _weights(rng: np.random.Generator, y: np.ndarray) -> np.ndarray | None:
+    """None, alike, over 12 orders of magnitude, or with zeros; almost always with both classes. Shape (N,)."""
+    N = len(y)
+    kind = rng.choice(["none", "alike", "wild", "counts"], p=[0.5, 0.2, 0.15, 0.15])
+    if kind == "none":
+        return None
+    w = {"alike": rng.random(N) + 0.1, "wild": 10 ** rng.uniform(-12, 0, N), "counts": rng.integers(0, 4, N)}[kind]
+    w = w * (rng.random(N) > 0.1) * 10 ** rng.choice([0.0, 0.0, rng.uniform(-9, 9)])
+    if rng.random() < 0.98:
+        for label in (-1, 1):
+            if not w[y == label].any():
+                w[np.flatnonzero(y == label)[0]] = max(w.max(), 1.0)
+    return w
+
+
+def _problem_parameters(rng: np.random.Generator, n: int, m: int, size: float, unit: float) -> dict:
+    """What describes the problem but for the radius; penalties and bounds are of the size of what they meet."""
+    label_cost: float | str = 1.0
+    kind = rng.random()
+    if kind < 0.6:
+        label_cost = float(10 ** rng.uniform(-3, 5) * unit)
+    elif kind < 0.75:
+        label_cost = np.inf
+    elif kind < 0.85 and m:
+        label_cost = "n_categorical"
+    slope = 1.0 / size if n and rng.random() < 0.5 else 1.0
+    return {
+        "label_cost": label_cost,
+        "p": float(rng.choice([0.5, 2.0, 3.0])) if rng.random() < 0.04 else 1.0,
+        "norm": str(rng.choice(["l1", "l2", "linf"])),
+        "metric_scale": "unit" if rng.random() < 0.25 and label_cost != np.inf else None,
+        "l1_penalty": float(10 ** rng.uniform(-8, 0) / slope) if rng.random() < 0.3 else 0.0,
+        "penalize_intercept": bool(rng.random() < 0.3),
+        "coding": str(rng.choice(["onehot", "pm1"])),
+        "coef_bound": float(10 ** rng.uniform(-3, 3) * slope) if rng.random() < 0.25 else None,
+        "fit_intercept": bool(rng.random() < 0.8),
+    }
+
+
+def _fit_parameters(rng: np.random.Generator, p: float, large: bool) -> dict:
+    """The solver and where it stops."""
+    solver, draw = "tailored" if p == 1 else "auto", rng.random()
+    if p != 1 and draw < 0.05:
+        solver = "tailored"  # to be refused
+    elif (p != 1 and draw < 0.3) or (draw < 0.01 and not large):
+        solver = "monolithic"
+    elif draw < 0.03 and not large:
+        solver = "column-constraint"
+    elif p == 1 and draw < 0.2:
+        solver = "auto"
+    conic = solver in ("monolithic", "column-constraint") or (solver == "auto" and p != 1)
+    return {
+        "tol": float(10.0 ** rng.choice([-4, -5, -6, -6, -7, -8, -9, -10])),
+        "max_iter": 1000 if rng.random() < 0.93 else int(rng.integers(1, 30)),
+        "solver": solver,
+        "solver_options": {"time_limit": 10.0} if conic else None,
+    }
+
+
+def _radius(rng: np.random.Generator, unit: float) -> float | tuple[float]:
+    """A radius in the units of the table, or relative to the largest useful one."""
+    kind = rng.random()
+    if kind < 0.08:
+        return 0.0
+    if kind < 0.33:
+        return (float(rng.choice([0.5, 0.9, 0.99, 0.999999, 1.000001, 1.01])),)
+    return float(10 ** (rng.uniform(-4, 0) if kind < 0.6 else rng.uniform(-12, 3)) * unit)
+
+
+# The judge
+
+
+class Value(NamedTuple):
+    """F, and how far a careful evaluation in double precision can be from it."""
+
+    F: float
+    allowance: float
+
+
+class Judge:
+    """F for the table of an instance, by enumeration.
+
+    Rounding. With u = 2^-53, an f computed in double precision is off by at most u times its number of operations times
+    the sum of the sizes of its terms, S_i, and the log-loss passes that on (its slope is at most 1). A multiplier that
+    is off by a relative u moves F by u lam |slope|, where lam times the cost of a change is at most its loss, again at
+    most S_i + 1. Weighing and summing N losses adds N u F, and the minimisation over lam may stop 1e-14 (F + 1) above
+    the minimum. Altogether
+
+        allowance = u [ (operations + 10) sum_i w_i S_i  +  (N + 100) (F + 1) ].
+    """
+
+    def __init__(self, instance: Instance):
+        one, self.problem = instance, instance.problem
+        self.x, self.y, self.n_levels = one.x.astype(Real), one.y, one.n_levels
+        self.w = np.ones(len(one.y), Real) if one.w is None else one.w.astype(Real)
+        n, m = one.x.shape[1], one.z.shape[1]
+        kappa = m if self.problem["label_cost"] == "n_categorical" else self.problem["label_cost"]
+        self.kappa = Real(kappa)
+        self.scale = n + m + self.kappa if self.problem["metric_scale"] == "unit" else Real(1)
+        # All combinations of levels, for each different row of codes in the order of their number of changes.
+        self.combinations = np.array(list(product(*map(range, one.n_levels))), int).reshape(
+            np.prod(one.n_levels, dtype=int), m
+        )
+        distinct, self.group = np.unique(one.z, axis=0, return_inverse=True)
+        self.group = self.group.reshape(-1)
+        changes = (distinct[:, None, :] != self.combinations[None]).sum(axis=2)
+        self.order = np.argsort(changes, axis=1, kind="stable")
+        # How many combinations differ in 0, 1, ... features is the same for every row.
+        self.changes, self.start = np.unique(np.sort(changes[0]), return_index=True)
+        self.n_coefficients = 1 + n + sum(one.n_levels) - m
+        self.operations = n + m + max(one.n_levels, default=0) + 2
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The largest |x_ij|, and 1 for the intercept and the levels; shape (1 + n + k,)."""
+        sizes = np.ones(self.n_coefficients)
+        sizes[1 : 1 + self.x.shape[1]] = np.abs(self.x).max(axis=0)
+        return sizes
+
+    def feasible(self, b: np.ndarray) -> bool:
+        """Whether the coefficients are within the bound, and the intercept 0 where there is none."""
+        bound = self.problem["coef_bound"]
+        inside = bound is None or bool((np.abs(b) <= bound).all())
+        return inside and (self.problem["fit_intercept"] or b[0] == 0)
+
+    def objective(self, b: np.ndarray, radius: float) -> Value:
+        """F at the coefficients; shape (1 + n + k,)."""
+        loss = self.worst_case_loss(b, radius, self.w)
+        penalised = b if self.problem["penalize_intercept"] else b[1:]
+        penalty = float(Real(self.problem["l1_penalty"]) * np.abs(penalised.astype(Real)).sum())
+        return Value(loss.F + penalty, loss.allowance + (len(b) + 2) * UNIT * penalty)
+
+    def worst_case_loss(self, b: np.ndarray, radius: float, w: np.ndarray) -> Value:
+        """F without the penalty, for weights of shape (N,)."""
+        b, n = b.astype(Real), self.x.shape[1]
+        w = w / w.sum()
+        scores, size_of_scores = self._scores(b[1 + n :])
+        total = sum(
+            (scores[j][self.combinations[:, j]] for j in range(len(scores))), np.zeros(len(self.combinations), Real)
+        )
+        ordered = total[self.order]
+        f = b[0] + self.x @ b[1 : 1 + n]
+        high = f[:, None] + np.maximum.reduceat(ordered, self.start, axis=1)[self.group]
+        low = f[:, None] + np.minimum.reduceat(ordered, self.start, axis=1)[self.group]
+        positive = self.y[:, None] > 0
+        losses = _log_loss(np.where(positive, -low, high))
+        costs = self.changes.astype(Real) ** (1 / Real(self.problem["p"])) / self.scale
+        if radius == 0:
+            F = w @ losses[:, 0]
+        else:
+            if np.isfinite(self.kappa):
+                losses = np.hstack([losses, _log_loss(np.where(positive, high, -low))])
+                costs = np.concatenate([costs, costs + self.kappa / self.scale])
+            F = _least(losses, costs, w, Real(radius), self.scale * _dual_norm(b[1 : 1 + n], self.problem["norm"]))
+        sizes = np.abs(b[0]) + np.abs(self.x) @ np.abs(b[1 : 1 + n]) + size_of_scores
+        rounding = UNIT * (1 + np.finfo(Real).eps / np.finfo(float).eps)
+        allowance = rounding * ((self.operations + 10) * (w @ sizes) + (len(w) + 100) * (F + 1))
+        return Value(float(F), float(allowance))
+
+    def _scores(self, slopes: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """What each level of each feature adds to f, and the largest sum of the sizes of the terms."""
+        scores, size, start = [], Real(0), 0
+        for levels in self.n_levels:
+            own = slopes[start : start + levels - 1]
+            zero = np.zeros(1, Real)
+            if self.problem["coding"] == "onehot":
+                scores.append(np.concatenate([zero, own]))
+                size += np.abs(own).max(initial=0)
+            else:
+                scores.append(2 * np.concatenate([own, zero]) - own.sum())
+                size += np.abs(own).sum()
+            start += levels - 1
+        return scores, size
+
+    def best_constant(self, radius: float) -> np.ndarray:
+        """A good model whose slopes are 0; shape (1 + n + k,)."""
+        b = np.zeros(self.n_coefficients)
+        if self.problem["fit_intercept"]:
+            largest = min(40.0, self.problem["coef_bound"] or np.inf)
+
+            def value(intercept: float) -> float:
+                return self.objective(np.r_[intercept, b[1:]], radius).F
+
+            found = minimize_scalar(value, bounds=(-largest, largest), method="bounded", options={"xatol": 1e-9})
+            b[0] = found.x
+        return b
+
+
+def _log_loss(a: np.ndarray) -> np.ndarray:
+    return np.maximum(a, 0) + np.log1p(np.exp(-np.abs(a)))
+
+
+def _dual_norm(b: np.ndarray, norm: str) -> Any:
+    if b.size == 0:
+        return Real(0)
+    size = np.abs(b)
+    if norm == "l2":
+        largest = size.max()
+        return largest * np.sqrt(((size / largest) ** 2).sum()) if largest > 0 else Real(0)
+    return size.max() if norm == "l1" else size.sum()
+
+
+def _least(losses: np.ndarray, costs: np.ndarray, w: np.ndarray, radius: Any, least_lam: Any) -> Any:
+    """min over lam >= least_lam of lam radius + sum_i w_i max_c (loss_ic - lam cost_c); losses of shape (N, C).
+
+    It is convex and piecewise linear, and every breakpoint is where two lines of one row meet: those are sorted, and
+    the one where the slope changes its sign is found by bisection.
+    """
+    first, second = np.triu_indices(len(costs), 1)
+    apart = costs[second] - costs[first]
+    meet = (losses[:, second] - losses[:, first])[:, apart != 0] / apart[apart != 0]
+    lams = np.concatenate([[least_lam], np.unique(meet[meet > least_lam])])
+    everyone = np.arange(len(w))
+
+    def value_and_slope(lam: Any) -> tuple[Any, Any]:
+        reduced = losses - lam * costs
+        worst = reduced.argmax(axis=1)
+        return lam * radius + w @ reduced[everyone, worst], radius - w @ costs[worst]
+
+    low, high = 0, len(lams) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if value_and_slope(lams[middle])[1] < 0:
+            low = middle
+        else:
+            high = middle
+    # Rounding can decide ties at a breakpoint either way.
+    return min(value_and_slope(lam)[0] for lam in lams[max(0, low - 2) : high + 3])
+
+
+# The fits
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What one call returned, or how it failed, and what the judge says.
+
+    Attributes
+    ----------
+    call : str
+        "fit", "refit", "start" and "warm" (of a warm start), "path", "other solver", "radius_max", "worst_case_loss".
+    b : ndarray of shape (1 + n + k,), or None
+        The coefficients; None if the call returned none.
+    value : float
+        What ``radius_max`` or ``worst_case_loss`` returned.
+    warned : bool
+        Whether there was a ConvergenceWarning (and not one of separable data).
+    kind, detail : str
+        See the module's docstring.
+    """
+
+    call: str
+    solver: str
+    tol: float = np.nan
+    radius: float = np.nan
+    b: np.ndarray | None = None
+    objective: float = np.nan
+    lower: float = np.nan
+    gap: float = np.nan
+    value: float = np.nan
+    warned: bool = False
+    seconds: float = np.nan
+    F: float = np.nan
+    allowance: float = np.nan
+    kind: str = ""
+    detail: str = ""
+
+
+class _TooLong(Exception):
+    """A call that has been given up."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def give_up(*_: Any) -> None:
+        raise _TooLong(f"not finished in {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _called(outcome: Outcome, work: Callable[[], Any]) -> Any:
+    """What the work returns, None if it fails; the outcome is told about warnings, seconds and errors (in place)."""
+    result = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = perf_counter()
+        try:
+            with _time_limit(SECONDS):
+                result = work()
+        except ValueError as error:
+            outcome.kind, outcome.detail = "refused", _in_short(error)
+        except Exception as error:  # whatever it is, it is what is looked for
+            unsolved = type(error).__name__ in ("ConicSolverError", "OutOfTime")
+            outcome.kind, outcome.detail = "unsolved" if unsolved else "exception", _in_short(error)
+        outcome.seconds = perf_counter() - start
+    outcome.warned = any(warning.category is ConvergenceWarning for warning in caught)
+    return result
+
+
+def _in_short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0][:300]
+
+
+def _fitted(outcome: Outcome, model: Any, instance: Instance) -> bool:
+    """Fit a model; whether it has coefficients now. The outcome gets them (in place)."""
+    if _called(outcome, lambda: model.fit(instance.table, instance.target, sample_weight=instance.w)) is None:
+        return False
+    outcome.b = np.concatenate([model.intercept_, model.coef_[0]])
+    outcome.objective, outcome.lower, outcome.gap = model.objective_, model.lower_bound_, model.gap_
+    return True
+
+
+@cache
+def _compile(solver: str) -> None:
+    """Imports and compilation, which are no part of a fit's seconds."""
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "z": pd.Categorical(list("abca"))})
+    options = {"solver": solver, "l1_penalty": 0.01, "norm": "l2", "radius": 0.03}
+    WassersteinLogisticRegression(**options).fit(table, [0, 1, 0, 1])
+
+
+def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression) -> list[Outcome]:
+    """Make the calls of an instance, without a verdict but for those that fail."""
+    made: list[Outcome] = []
+    solver = instance.fit["solver"]
+    tol, problem = instance.fit["tol"], instance.problem
+
+    def new(call: str, **about: Any) -> Outcome:
+        made.append(Outcome(call, **({"solver": solver, "tol": tol} | about)))
+        return made[-1]
+
+    radii = []
+    for radius in (instance.radius, instance.other_radius):
+        if isinstance(radius, tuple):
+            outcome = new("radius_max")
+            found = _called(
+                outcome, lambda: radius_max(instance.table, instance.target, sample_weight=instance.w, **problem)
+            )
+            outcome.value = np.nan if found is None else found
+            # Where it fails the fits go on, in the unit of the table.
+            radius = radius[0] * found if found is not None and np.isfinite(found) else 0.1 * instance.size
+        radii.append(float(radius))
+    radius, other = radii
+    model = estimator(radius=radius, **problem, **instance.fit)
+    _compile(solver if instance.tailored or problem["p"] == 1 else "column-constraint")
+    if not _fitted(new("fit", radius=radius), model, instance) and made[-1].kind == "refused":
+        return made
+    if made[-1].b is not None:
+        unweighted = new("worst_case_loss", radius=radius, b=made[-1].b)
+        found = _called(unweighted, lambda: model.worst_case_loss(instance.table, instance.target))
+        unweighted.value = np.nan if found is None else found
+    if instance.tailored:
+        fine = estimator(radius=radius, **problem, **{**instance.fit, "tol": FINE, "max_iter": 1000})
+        _fitted(new("refit", radius=radius, tol=FINE), fine, instance)
+    if instance.check_with:
+        _compile(instance.check_with)
+        options = {"solver": instance.check_with, "solver_options": {"time_limit": 10.0}, "tol": 1e-7}
+        another = estimator(radius=radius, **problem, **options)
+        _fitted(new("other solver", radius=radius, solver=instance.check_with, tol=1e-7), another, instance)
+    if instance.route == "warm" and instance.tailored:
+        model = estimator(radius=other, **problem, **instance.fit, warm_start=True)
+        _fitted(new("start", radius=other), model, instance)
+        _fitted(new("warm", radius=radius), model.set_params(radius=radius), instance)
+    if instance.route == "path":
+        about = {name: value for name, value in problem.items() if name not in ("label_cost", "l1_penalty")}
+        grid = ([radius, other], [problem["l1_penalty"]], [problem["label_cost"]])
+        outcome = new("path", radius=radius)
+        path = _called(
+            outcome,
+            lambda: fit_path(instance.table, instance.target, *grid, sample_weight=instance.w, **about, **instance.fit),
+        )
+        if path is not None:
+            # One warning stands for the whole path.
+            made.pop()
+            for _, row in path.iterrows():
+                b = np.asarray(row.iloc[7:], dtype=float)
+                about_row = {"objective": row["objective"], "lower": row["lower_bound"], "gap": row["gap"]}
+                made.append(replace(outcome, radius=row["radius"], b=b, seconds=outcome.seconds / 2, **about_row))
+    return made
+
+
+# The verdict
+
+
+def examine(seed: int, estimator: type = WassersteinLogisticRegression) -> tuple[Instance, list[Outcome]]:
+    """Make an instance, make its calls, and judge them."""
+    try:
+        instance = make_instance(seed)
+        with threadpool_limits(1):
+            made = outcomes(instance, estimator)
+            give_verdicts(instance, made)
+    except Exception as error:
+        error.add_note(f"The fuzz itself failed at --instance {seed}.")
+        raise
+    return instance, made
+
+
+def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
+    """Set kind and detail of the outcomes that have none (in place)."""
+    judge = Judge(instance)
+    fits = [one for one in made if one.call not in ("radius_max", "worst_case_loss") and one.b is not None]
+    known = [one.b for one in fits if np.isfinite(one.b).all() and judge.feasible(one.b)]
+    rivals = {}
+    for radius in dict.fromkeys(one.radius for one in fits):
+        pool = [np.zeros(judge.n_coefficients), judge.best_constant(radius), *known]
+        if radius == fits[0].radius:
+            pool.append(_improved(judge, min(pool, key=lambda b: judge.objective(b, radius).F), radius))
+        if radius == 0 and instance.problem["coef_bound"] is None:
+            pool = [b for b in pool if (np.abs(b) * judge.sizes).max() <= LARGEST_SCORE]
+        rivals[radius] = [judge.objective(b, radius) for b in pool]
+    for one in made:
+        if one.kind:
+            continue
+        if one.call == "radius_max":
+            one.kind, one.detail = _verdict_on_radius_max(judge, one.value, rivals)
+        elif one.call == "worst_case_loss":
+            one.kind, one.detail = _verdict_on_loss(judge, one)
+        else:
+            one.kind, one.detail = _verdict_on_fit(judge, one, rivals[one.radius], instance.fit["max_iter"])
+
+
+def _verdict_on_fit(judge: Judge, one: Outcome, rivals: list[Value], max_iter: int) -> tuple[str, str]:
+    """Kind and detail of a fit; F is written into the outcome."""
+    assert one.b is not None
+    if not np.isfinite([*one.b, one.objective]).all() or np.isnan([one.lower, one.gap]).any():
+        return "nan", "coefficients, objective or bounds are not finite"
+    one.F, one.allowance = judge.objective(one.b, one.radius)
+    certified = one.gap <= one.tol
+    if not judge.feasible(one.b):
+        return "wrong", "the coefficients are outside their bounds"
+    if not abs(one.objective - one.F) <= one.allowance:
+        return "wrong", f"the objective is off by {one.objective - one.F:.1e}, rounding explains {one.allowance:.1e}"
+    if not one.gap == one.objective - one.lower:
+        return "wrong", f"the gap is {one.gap:.3e}, objective less lower bound {one.objective - one.lower:.3e}"
+    if one.gap < 0:
+        return "wrong", f"the lower bound is above the objective by {-one.gap:.1e}"
+    excess, allowed = max((one.lower - rival.F - rival.allowance, rival.allowance) for rival in rivals)
+    if excess > 0:
+        return "wrong", f"the lower bound is {excess + allowed:.1e} above an attained value, rounding: {allowed:.1e}"
+    if certified and one.objective > np.log(2) + one.allowance:
+        return "wrong", f"certified, but above log 2 by {one.objective - np.log(2):.1e}"
+    if certified:
+        return "certified", ""
+    if not one.warned:
+        return "silent", f"gap {one.gap:.1e} and no warning"
+    if np.isinf(one.gap):
+        return "contradiction", "the lower bound was above the objective"
+    return "stopped" if max_iter < 1000 and one.call != "refit" else "uncertified", f"gap {one.gap:.1e}"
+
+
+def _verdict_on_loss(judge: Judge, one: Outcome) -> tuple[str, str]:
+    """Kind and detail of a worst-case loss of unweighted rows."""
+    assert one.b is not None
+    if not np.isfinite(one.value):
+        return "nan", f"the worst-case loss is {one.value}"
+    one.F, one.allowance = judge.worst_case_loss(one.b, one.radius, np.ones(len(judge.y), Real))
+    if not abs(one.value - one.F) <= one.allowance:
+        return "wrong", f"the worst-case loss is off by {one.value - one.F:.1e}, rounding explains {one.allowance:.1e}"
+    return "certified", ""
+
+
+def _verdict_on_radius_max(judge: Judge, value: float, rivals: dict[float, list[Value]]) -> tuple[str, str]:
+    """Kind and detail of a largest useful radius: above it nothing is better than the best constant model.
+
+    The first two rivals are constant models. Only clear cases count: radii a thousandth larger, and values better by
+    more than the best constant was searched for.
+    """
+    if not np.isfinite(value):
+        return "nan", f"radius_max is {value}"
+    if value < 0:
+        return "wrong", f"radius_max is {value}"
+    for radius, (zero, constant, *others) in rivals.items():
+        if radius > 1.001 * value:
+            best = min((other.F + other.allowance for other in others), default=np.inf)
+            better = min(zero.F - zero.allowance, constant.F - constant.allowance) - best
+            if better > 1e-8:
+                return "wrong", f"at {radius / value:.3g} radius_max the slopes are worth {better:.1e}"
+    return "certified", ""
+
+
+def _improved(judge: Judge, b: np.ndarray, radius: float) -> np.ndarray:
+    """Better coefficients, if a few steps along the axes and along b lead to some."""
+    best, b = judge.objective(b, radius).F, b.copy()
+    if not np.isfinite(best):
+        return b
+    for share in (0.1, 0.01, 0.001):
+        steps = [
+            np.r_[0.0, b[1:]] * share,
+            *np.diag(share * np.maximum(np.abs(b), 0.1 / np.maximum(judge.sizes, 1e-300))),
+        ]
+        for step in steps:
+            for trial in (b + step, b - step):
+                if judge.feasible(trial) and (value := judge.objective(trial, radius).F) < best:
+                    best, b = value, trial
+                    break
+    return b
+
+
+# The command
+
+
+def rows_of(instance: Instance, made: Sequence[Outcome]) -> list[dict]:
+    """A row for each outcome, for the table and the file."""
+    about = {
+        "seed": instance.seed,
+        "size_class": instance.size_class,
+        "N": len(instance.y),
+        "n": instance.x.shape[1],
+        "m": instance.z.shape[1],
+        "size": instance.size,
+        "p": instance.problem["p"],
+        "label_cost": instance.problem["label_cost"],
+        "max_iter": instance.fit["max_iter"],
+    }
+    names = ("call", "solver", "tol", "radius", "kind", "detail", "objective", "F", "lower", "gap", "value", "seconds")
+    return [about | {name: getattr(one, name) for name in names} for one in made]
+
+
+def _rows(seed: int) -> list[dict]:
+    return rows_of(*examine(seed))
+
+
+def run(
+    seeds: Iterator[int] | Sequence[int], jobs: int = 1, output: Path | None = None, examined: Callable = _rows
+) -> pd.DataFrame:
+    """Examine the instances of these seeds; print the failures as they come, and append all rows to a csv file."""
+    tables = []
+    for rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(examined)(seed) for seed in seeds):
+        tables.append(pd.DataFrame(rows))
+        if output is not None:
+            tables[-1].to_csv(output, mode="a", header=not output.exists(), index=False, lineterminator="\n")
+        for row in rows:
+            if row["kind"] in FAILURES:
+                print(_line(row), flush=True)
+    if not tables:
+        raise SystemExit("no instance was examined; allow more minutes.")
+    return with_slow(pd.concat(tables, ignore_index=True))
+
+
+def _line(row: Any) -> str:
+    what = f"{row['call']}, {row['solver']}, p {row['p']:g}, tol {row['tol']:.0e}, kappa {row['label_cost']}"
+    table = f"N {row['N']}, n {row['n']}, m {row['m']}, {row['size_class']} of {row['size']:.0e}"
+    return f"{row['kind']}: {what}, {table}: {row['detail']}\n    python -m benchmarks.fuzz --instance {row['seed']}"
+
+
+def with_slow(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with kind "slow" where a certified call took far longer than others of its solver and number of rows."""
+    alike = [rows["call"], rows["solver"], rows["N"] > 40]
+    slow = (rows["kind"] == "certified") & (rows["seconds"] > SLOW * rows.groupby(alike)["seconds"].transform("median"))
+    return rows.assign(kind=rows["kind"].mask(slow, "slow"))
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """How many fits of each kind, for every solver, tolerance, size and p."""
+    fits = rows[~rows["call"].isin(["radius_max", "worst_case_loss"])]
+    tables = [
+        _counts(fits.assign(tol=fits["tol"].map("{:.0e}".format)), ["solver", "p", "tol"]),
+        _counts(fits, ["solver", "p", "size_class"]),
+        _counts(rows, ["call"]),
+    ]
+    refused = rows[rows["kind"].isin(["refused", "unsolved"])]
+    reasons = refused["detail"].str.replace(r"[-+]?\d[\d.e+-]*|'[^']*'", "#", regex=True).value_counts()
+    tables += [f"{times:6d}  {reason}" for reason, times in reasons.items()]
+    return "\n\n".join(map(str, tables[:3])) + "\n" + "\n".join(["", *tables[3:], ""]) + f"{len(fits)} fits."
+
+
+def _counts(rows: pd.DataFrame, by: list[str]) -> str:
+    counts = pd.crosstab([rows[name] for name in by], rows["kind"])
+    order = [*FAILURES, *sorted(set(counts) - set(FAILURES))]
+    return counts.reindex(columns=[kind for kind in order if kind in counts]).to_string()
+
+
+def show(seed: int) -> list[Outcome]:
+    """Print all about an instance; return its outcomes."""
+    instance, made = examine(seed)
+    with pd.option_context("display.max_rows", None, "display.max_columns", None, "display.width", 200):
+        about = pd.DataFrame(instance.table).assign(
+            target=instance.target, weight=1.0 if instance.w is None else instance.w
+        )
+        print(about.to_string(float_format="{:.17g}".format))
+    print(f"\nlevels {instance.n_levels}, {instance.size_class} of {instance.size:g}, route {instance.route}")
+    for name, value in {**instance.problem, **instance.fit}.items():
+        print(f"    {name} = {value!r}")
+    for one in made:
+        print(f"\n{one.call}, {one.solver}, radius {one.radius!r}, tol {one.tol:g}: {one.kind}  {one.detail}")
+        if one.b is not None:
+            print(f"    b          {one.b.tolist()}")
+        if one.call in ("radius_max", "worst_case_loss"):
+            print(f"    value      {one.value!r}")
+        else:
+            print(f"    objective  {one.objective!r}")
+            print(f"    lower      {one.lower!r}, gap {one.gap!r}{', with a warning' if one.warned else ''}")
+        print(f"    F          {one.F!r}, allowance {one.allowance:.1e}; {one.seconds:.3f} s")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__.partition("\n")[0])
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, help="go on for so long; the default is 1 minute")
+    length.add_argument("--count", type=int, help="so many instances")
+    length.add_argument("--instance", type=int, metavar="SEED", help="this one only, with all about it")
+    parser.add_argument("--seed", type=int, help="of the run: other seeds, other instances; default: ever new ones")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each; default 1")
+    parser.add_argument("--output", type=Path, help="a csv file to append a row for every call to")
+    chosen = parser.parse_args(arguments)
+    if chosen.instance is not None:
+        return int(any(one.kind in FAILURES for one in show(chosen.instance)))
+    seed = int(np.random.default_rng().integers(10**6)) if chosen.seed is None else chosen.seed
+    print(f"seed {seed}", flush=True)
+    rows = run(instance_seeds(seed, chosen.count, chosen.minutes), chosen.jobs, chosen.output)
+    print(f"\n{summary(rows)}")
+    for _, row in rows[rows["kind"] == "slow"].iterrows():
+        print(_line(row | {"detail": f"{row['seconds']:.1f} s"}))
+    return int(rows["kind"].isin(FAILURES).any())
+
+
+def instance_seeds(seed: int, count: int | None = None, minutes: float | None = None) -> Iterator[int]:
+    """The seeds of a run's instances: so many of them, or as many as are asked for within the minutes."""
+    until = np.inf if count is not None else monotonic() + 60 * (1.0 if minutes is None else minutes)
+    done = 0
+    while (count is None or done < count) and monotonic() < until:
+        yield seed * 10**6 + done
+        done += 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
