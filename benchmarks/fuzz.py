@@ -273,7 +273,7 @@ def _fit_parameters(rng: np.random.Generator, p: float, large: bool) -> dict:
         solver = "auto"
     conic = solver in ("monolithic", "column-constraint") or (solver == "auto" and p != 1)
     return {
-        "tol": float(10.0 ** rng.choice([-4, -5, -6, -6, -7, -8, -9, -10])),
+        "tol": float(rng.choice([1e-4, 1e-5, 1e-6, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10])),
         "max_iter": 1000 if rng.random() < 0.93 else int(rng.integers(1, 30)),
         "solver": solver,
         "solver_options": {"time_limit": 10.0} if conic else None,
