@@ -12,7 +12,7 @@ An instance is made from one integer; `python -m benchmarks.fuzz --instance 123`
     wrong          the objective is not F at the coefficients; or a certified lower bound is above F at other feasible
                    coefficients; or gap, objective and lower bound do not fit together; or certified and above log 2;
                    or infeasible coefficients; or a worst-case loss or largest radius that F contradicts
-    exception      anything raised but a refusal, and calls that do not end within a minute
+    exception      anything raised but a refusal, a RuntimeWarning, and calls that do not end within a minute
     nan            coefficients or a bound that are no numbers
     silent         a gap above the tolerance without a ConvergenceWarning
     contradiction  a lower bound found above the objective, which the library tells by an infinite gap and a warning
@@ -31,7 +31,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -527,6 +527,9 @@ def _called(outcome: Outcome, work: Callable[[], Any]) -> Any:
             outcome.kind, outcome.detail = "unsolved" if unsolved else "exception", _in_short(error)
         outcome.seconds = perf_counter() - start
     outcome.warned = any(warning.category is ConvergenceWarning for warning in caught)
+    for warning in caught:
+        if issubclass(warning.category, RuntimeWarning) and not outcome.kind:
+            outcome.kind, outcome.detail = "exception", f"RuntimeWarning: {warning.message}"
     return result
 
 
@@ -614,17 +617,16 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
 # The verdict
 
 
-def examine(seed: int, estimator: type = WassersteinLogisticRegression) -> tuple[Instance, list[Outcome]]:
-    """Make an instance, make its calls, and judge them."""
+def examine(instance: Instance, estimator: type = WassersteinLogisticRegression) -> list[Outcome]:
+    """Make the calls of an instance, and judge them."""
     try:
-        instance = make_instance(seed)
         with threadpool_limits(1):
             made = outcomes(instance, estimator)
             give_verdicts(instance, made)
     except Exception as error:
-        error.add_note(f"The fuzz itself failed at --instance {seed}.")
+        error.add_note(f"The fuzz itself failed at --instance {instance.seed}.")
         raise
-    return instance, made
+    return made
 
 
 def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
@@ -706,7 +708,7 @@ def _verdict_on_radius_max(judge: Judge, value: float, rivals: dict[float, list[
             best = min((other.F + other.allowance for other in others), default=np.inf)
             better = min(zero.F - zero.allowance, constant.F - constant.allowance) - best
             if better > 1e-8:
-                return "wrong", f"at {radius / value:.3g} radius_max the slopes are worth {better:.1e}"
+                return "wrong", f"it is {value:.6g}, but at {radius:.6g} the slopes are worth {better:.1e}"
     return "certified", ""
 
 
@@ -749,15 +751,14 @@ def rows_of(instance: Instance, made: Sequence[Outcome]) -> list[dict]:
 
 
 def _rows(seed: int) -> list[dict]:
-    return rows_of(*examine(seed))
+    instance = make_instance(seed)
+    return rows_of(instance, examine(instance))
 
 
-def run(
-    seeds: Iterator[int] | Sequence[int], jobs: int = 1, output: Path | None = None, examined: Callable = _rows
-) -> pd.DataFrame:
+def run(seeds: Iterable[int], jobs: int = 1, output: Path | None = None) -> pd.DataFrame:
     """Examine the instances of these seeds; print the failures as they come, and append all rows to a csv file."""
     tables = []
-    for rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(examined)(seed) for seed in seeds):
+    for rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(_rows)(seed) for seed in seeds):
         tables.append(pd.DataFrame(rows))
         if output is not None:
             tables[-1].to_csv(output, mode="a", header=not output.exists(), index=False, lineterminator="\n")
@@ -804,7 +805,8 @@ def _counts(rows: pd.DataFrame, by: list[str]) -> str:
 
 def show(seed: int) -> list[Outcome]:
     """Print all about an instance; return its outcomes."""
-    instance, made = examine(seed)
+    instance = make_instance(seed)
+    made = examine(instance)
     with pd.option_context("display.max_rows", None, "display.max_columns", None, "display.width", 200):
         about = pd.DataFrame(instance.table).assign(
             target=instance.target, weight=1.0 if instance.w is None else instance.w
@@ -843,7 +845,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"seed {seed}", flush=True)
     rows = run(instance_seeds(seed, chosen.count, chosen.minutes), chosen.jobs, chosen.output)
     print(f"\n{summary(rows)}")
-    for _, row in rows[rows["kind"] == "slow"].iterrows():
+    for row in rows[rows["kind"] == "slow"].to_dict("records"):
         print(_line(row | {"detail": f"{row['seconds']:.1f} s"}))
     return int(rows["kind"].isin(FAILURES).any())
 
