@@ -607,10 +607,11 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
         if path is not None:
             # One warning stands for the whole path.
             made.pop()
-            for _, row in path.iterrows():
-                b = np.asarray(row.iloc[7:], dtype=float)
-                about_row = {"objective": row["objective"], "lower": row["lower_bound"], "gap": row["gap"]}
-                made.append(replace(outcome, radius=row["radius"], b=b, seconds=outcome.seconds / 2, **about_row))
+            numbers = path[["radius", "objective", "lower_bound", "gap"]].to_numpy(dtype=float).tolist()
+            slopes = path.iloc[:, path.columns.get_loc("intercept") :].to_numpy(dtype=float)
+            for (at, objective, lower, gap), b in zip(numbers, slopes, strict=True):
+                about_row = {"radius": at, "objective": objective, "lower": lower, "gap": gap}
+                made.append(replace(outcome, b=b, seconds=outcome.seconds / len(path), **about_row))
     return made
 
 
