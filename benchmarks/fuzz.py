@@ -11,7 +11,8 @@ An instance is made from one integer; `python -m benchmarks.fuzz --instance 123`
 
     wrong          the objective is not F at the coefficients; or a certified lower bound is above F at other feasible
                    coefficients; or gap, objective and lower bound do not fit together; or certified and above log 2;
-                   or infeasible coefficients; or a worst-case loss or largest radius that F contradicts
+                   or infeasible coefficients; or a path other than its fits; or a worst-case loss or largest radius
+                   that F contradicts
     exception      anything raised but a refusal, a RuntimeWarning, and calls that do not end within a minute
     nan            coefficients or a bound that are no numbers
     silent         a gap above the tolerance without a ConvergenceWarning
@@ -652,6 +653,9 @@ def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
             one.kind, one.detail = _verdict_on_loss(judge, one)
         else:
             one.kind, one.detail = _verdict_on_fit(judge, one, rivals[one.radius], instance.fit["max_iter"])
+            same = one.call == "path" and fits[0].call == "fit" and one.radius == fits[0].radius
+            if same and instance.tailored and one.kind not in FAILURES and not np.array_equal(one.b, fits[0].b):
+                one.kind, one.detail = "wrong", "the path has other coefficients than the fit alone"
 
 
 def _verdict_on_fit(judge: Judge, one: Outcome, rivals: list[Value], max_iter: int) -> tuple[str, str]:
