@@ -93,6 +93,8 @@ class Instance:
     radius, other_radius : float or (float,)
         In a tuple it is relative to ``radius_max``. The other one is where a warm start comes from.
     route : {"fit", "warm", "path"}
+    start_unit : float
+        What the numbers of the fit are multiplied by that a warm start comes from.
     check_with : str or None
         Another solver, whose coefficients the lower bounds are held against.
     """
@@ -112,6 +114,7 @@ class Instance:
     radius: float | tuple[float]
     other_radius: float | tuple[float]
     route: str
+    start_unit: float
     check_with: str | None
 
     @property
@@ -173,6 +176,7 @@ def make_instance(seed: int) -> Instance:
         radius=_radius(rng, unit),
         other_radius=_radius(rng, unit),
         route=str(rng.choice(["fit", "warm", "path"], p=[0.7, 0.2, 0.1])),
+        start_unit=float(10 ** rng.uniform(-6, 6)) if rng.random() < 0.3 else 1.0,
         check_with="column-constraint" if not large and rng.random() < 0.03 else None,
     )
 
@@ -462,7 +466,8 @@ class Outcome:
     Attributes
     ----------
     call : str
-        "fit", "refit", "start" and "warm" (of a warm start), "path", "other solver", "radius_max", "worst_case_loss".
+        "fit", "refit", "other units", "other solver", "start" and "warm" (of a warm start), "path", "radius_max",
+        "worst_case_loss".
     b : ndarray of shape (1 + n + k,), or None
         The coefficients; None if the call returned none.
     value : float
@@ -547,12 +552,50 @@ def _fitted(outcome: Outcome, model: Any, instance: Instance) -> bool:
     return True
 
 
+def with_numbers(instance: Instance, x: np.ndarray) -> Instance:
+    """The instance with other numbers, of shape (N, n)."""
+    if not isinstance(instance.table, pd.DataFrame):
+        return replace(instance, x=x, table=x)
+    return replace(instance, x=x, table=instance.table.assign(**{f"x{j}": x[:, j] for j in range(x.shape[1])}))
+
+
+def _in_other_units(instance: Instance, radius: float, estimator: type) -> list[Outcome]:
+    """The fit of the same problem where its numbers are near 0 and of size 1, if that is another way to pose it.
+
+    Columns can be centred where nothing penalises or bounds the intercept, and lengths be counted in another unit where
+    there are no categories, penalties and bounds. The coefficients are those of the instance's own numbers.
+    """
+    x, problem = instance.x, instance.problem
+    if problem["coef_bound"] is not None or not x.size:
+        return []
+    center, unit = np.zeros(x.shape[1]), 1.0
+    if problem["fit_intercept"] and not (problem["penalize_intercept"] and problem["l1_penalty"]):
+        center = x.mean(axis=0)
+    spread = np.abs(x - center).max()
+    if spread > 0 and not (instance.z.shape[1] or problem["l1_penalty"] or problem["metric_scale"]):
+        unit = spread
+        problem = problem | {"label_cost": problem["label_cost"] / unit}
+    if 0.01 < unit < 100 and np.abs(center).max() < 100 * spread:
+        return []
+    posed = with_numbers(instance, (x - center) / unit)
+    outcome = Outcome("other units", instance.fit["solver"], tol=FINE, radius=radius)
+    model = estimator(radius=radius / unit, **problem, **instance.fit | {"tol": FINE, "max_iter": 1000})
+    if _fitted(outcome, model, posed):
+        assert outcome.b is not None
+        slopes = slice(1, 1 + x.shape[1])
+        outcome.b[slopes] /= unit
+        outcome.b[0] -= center @ outcome.b[slopes]
+    return [outcome]
+
+
 @cache
 def _compile(solver: str) -> None:
     """Imports and compilation, which are no part of a fit's seconds."""
-    table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "z": pd.Categorical(list("abca"))})
-    options = {"solver": solver, "l1_penalty": 0.01, "norm": "l2", "radius": 0.03}
-    WassersteinLogisticRegression(**options).fit(table, [0, 1, 0, 1])
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0], "z": pd.Categorical(list("abcde"))})
+    for about in ({"l1_penalty": 0.01, "norm": "l2"}, {"coef_bound": 1.0, "label_cost": np.inf}, {"norm": "linf"}):
+        WassersteinLogisticRegression(solver=solver, **{"radius": 0.03, "tol": 1e-4} | about).fit(
+            table, [0, 1, 0, 1, 1]
+        )
 
 
 def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression) -> list[Outcome]:
@@ -588,6 +631,8 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
     if instance.tailored:
         fine = estimator(radius=radius, **problem, **{**instance.fit, "tol": FINE, "max_iter": 1000})
         _fitted(new("refit", radius=radius, tol=FINE), fine, instance)
+    if instance.tailored:
+        made.extend(_in_other_units(instance, radius, estimator))
     if instance.check_with:
         _compile(instance.check_with)
         options = {"solver": instance.check_with, "solver_options": {"time_limit": 10.0}, "tol": 1e-7}
@@ -595,7 +640,10 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
         _fitted(new("other solver", radius=radius, solver=instance.check_with, tol=1e-7), another, instance)
     if instance.route == "warm" and instance.tailored:
         model = estimator(radius=other, **problem, **instance.fit, warm_start=True)
-        _fitted(new("start", radius=other), model, instance)
+        if instance.start_unit == 1:
+            _fitted(new("start", radius=other), model, instance)
+        else:
+            _fitted(Outcome("start", solver), model, with_numbers(instance, instance.x * instance.start_unit))
         _fitted(new("warm", radius=radius), model.set_params(radius=radius), instance)
     if instance.route == "path":
         about = {name: value for name, value in problem.items() if name not in ("label_cost", "l1_penalty")}
@@ -684,7 +732,8 @@ def _verdict_on_fit(judge: Judge, one: Outcome, rivals: list[Value], max_iter: i
         return "silent", f"gap {one.gap:.1e} and no warning"
     if np.isinf(one.gap):
         return "contradiction", "the lower bound was above the objective"
-    return "stopped" if max_iter < 1000 and one.call != "refit" else "uncertified", f"gap {one.gap:.1e}"
+    own = one.call in ("refit", "other units", "other solver")
+    return "stopped" if max_iter < 1000 and not own else "uncertified", f"gap {one.gap:.1e}"
 
 
 def _verdict_on_loss(judge: Judge, one: Outcome) -> tuple[str, str]:

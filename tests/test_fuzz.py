@@ -31,7 +31,7 @@ Z = np.array([[0, 1], [1, 1], [0, 0], [1, 2], [1, 0], [0, 2]])
 Y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0, -1.0])
 
 
-def instance(x=X, z=Z, radius=0.05, route="fit", w=None, fit=FIT, n_levels=(2, 3), **problem):
+def instance(x=X, z=Z, radius=0.05, route="fit", start_unit=1.0, w=None, fit=FIT, n_levels=(2, 3), **problem):
     """The table above as an instance."""
     columns = {f"x{j}": x[:, j] for j in range(x.shape[1])}
     columns |= {f"z{j}": pd.Categorical(z[:, j], categories=range(n_levels[j])) for j in range(z.shape[1])}
@@ -51,6 +51,7 @@ def instance(x=X, z=Z, radius=0.05, route="fit", w=None, fit=FIT, n_levels=(2, 3
         radius=radius,
         other_radius=0.2,
         route=route,
+        start_unit=start_unit,
         check_with=None,
     )
 
@@ -282,6 +283,32 @@ def test_a_warm_start_is_judged_for_itself():
     kinds = {one.call: one.kind for one in fuzz.examine(instance(route="warm"), Stale)}
     assert kinds.pop("warm") == "wrong" and set(kinds.values()) == {"certified"}
     assert {one.kind for one in fuzz.examine(instance(route="warm"))} == {"certified"}
+
+
+def test_a_warm_start_can_come_from_numbers_in_another_unit():
+    made = fuzz.examine(instance(route="warm", start_unit=1e3))
+    assert [(one.call, one.kind) for one in made if one.call in ("start", "warm")] == [("warm", "certified")]
+
+
+@pytest.mark.parametrize(
+    ("about", "posed_anew"),
+    [
+        ({"x": X + 1e5}, True),
+        ({"x": X + 1e5, "l1_penalty": 0.01}, True),
+        ({"x": X + 1e5, "l1_penalty": 0.01, "penalize_intercept": True}, False),
+        ({"x": X + 1e5, "coef_bound": 1.0}, False),
+        ({"x": X + 1e5, "fit_intercept": False}, False),
+        ({"x": X * 1e5, "radius": 5e3}, False),
+        ({"x": X * 1e5, "radius": 5e3, "z": np.zeros((6, 0), int), "n_levels": ()}, True),
+        ({"x": X * 1e5, "radius": 5e3, "z": np.zeros((6, 0), int), "n_levels": (), "l1_penalty": 0.01}, False),
+    ],
+)
+def test_a_problem_posed_in_other_units_is_the_same(about, posed_anew):
+    made = fuzz.examine(instance(**about))
+    assert {one.kind for one in made} <= {"certified", "uncertified"}
+    values = [one.F for one in made if one.call in ("refit", "other units")]
+    assert len(values) == 1 + posed_anew
+    assert max(values) - min(values) < 1e-6
 
 
 def test_paths_worst_case_losses_and_largest_radii_are_judged(monkeypatch):
