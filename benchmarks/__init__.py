@@ -1,6 +1,7 @@
 """Benchmarks in the shape of benchopt: data sets, solvers, and an objective that no solver evaluates itself.
 
 python -m benchmarks.run          all parts; see its --help
+python -m benchmarks.fuzz         random problems, each fit judged from outside
 """
 
 import os

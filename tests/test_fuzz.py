@@ -1,9 +1,12 @@
 """The fuzz: its judge against other computations, lies that it must catch, the command, and a fixed run of it."""
 
 import re
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -360,6 +363,13 @@ def test_the_command_reports_and_its_exit_code_tells(tmp_path, monkeypatch, caps
     said = capsys.readouterr().out
     assert said.count("wrong: fit, tailored, p 1, tol 1e-06") == said.count("benchmarks.fuzz --instance 77\n") == 3
     assert pd.read_csv(file)["kind"].value_counts().to_dict() == {"certified": 3 * (2 * len(rows) - 1), "wrong": 3}
+
+
+def test_processes_share_the_work():
+    command = [sys.executable, "-m", "benchmarks.fuzz", "--count", "6", "--seed", "0", "--jobs", "2"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == "" and re.search(r"\d+ fits\.\n$", done.stdout)
 
 
 def test_an_instance_is_shown_in_full(capsys):
