@@ -46,6 +46,7 @@ FIRST_TAU = 0.1  # times 1 / N
 SHARE_OF_VIOLATION = 0.1  # of the complementarity, that new cuts may violate s by
 LEAST_MULTIPLIER, LEAST_SLACK = 0.02, 0.05  # what a step leaves of a multiplier and of a slack
 PRUNE_EVERY = 4
+PATIENCE = 100  # steps without a smaller gap; of 1,500 random fits that ended certified, one had waited longer than 57
 PROXIMAL = 1e-3  # times pairs * tau: weak ridge, for directions that the data do not determine
 LEAST_PROXIMAL = 1e-6  # the ridge fades to this while tau is at its least value
 MIN_LEVELS_FOR_TOPS = 4
@@ -209,9 +210,12 @@ def _from(
 
 def _iterate(problem: Problem, method: _InteriorPoint, max_iter: int) -> Solution:
     """Steps until the certificate is within the tolerance; the method's own bounds only say when to ask for it."""
+    least, improved = np.inf, 0  # the smallest gap but for small improvements, and its step
     while True:
         direction, trial = method.step()
-        last = method.stuck or method.n_steps == max_iter
+        if method.upper - method.lower < 0.9 * least:
+            least, improved = method.upper - method.lower, method.n_steps
+        last = method.stuck or method.n_steps == max_iter or method.n_steps - improved > PATIENCE
         if last or method.upper - method.lower <= method.tol:
             b = method.coordinates.b_of_theta.times(method.best)
             record = {"n_rounds": method.n_steps, "n_cuts": len(method.p)}
