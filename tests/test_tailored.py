@@ -4,10 +4,12 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import at, random_problem
 from tests.test_column_constraint import SETTINGS
@@ -17,7 +19,7 @@ from wdrlr.column_constraint import solve_column_constraint
 from wdrlr.cuts import initial_cuts
 from wdrlr.datasets import load_dataset
 from wdrlr.dual_repair import coefficient_bounds, dual_points, residual_charge
-from wdrlr.tailored import Coordinates, solve_tailored
+from wdrlr.tailored import Coordinates, _InteriorPoint, solve_tailored
 
 
 def agree(problem, tol=1e-6):
@@ -292,3 +294,61 @@ def test_what_is_not_finite_gives_no_bound(what):
     else:
         spent = np.nan
     assert residual_charge(problem, bounds, problem.penalty, r, 0 * r, spent, problem.radius, np.log(2))[0] == np.inf
+
+
+def numbers_of_a_thousandth():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)) * 1e-3
+    return X, X[:, 0] + 1e-3 * rng.normal(size=30) > 0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize(("radius", "label_cost"), [(600.00016792, 1e4), (5e-10, 1e4), (5e-10, 1.0)])
+def test_radii_far_from_the_size_of_the_numbers(norm, radius, label_cost):
+    """The first one divided by 0 in compiled code."""
+    X, y = numbers_of_a_thousandth()
+    for unit in (1.0, 1e3):
+        model = WassersteinLogisticRegression(radius, label_cost, norm=norm).fit(X * unit, y)
+        assert model.gap_ <= 1e-6
+        assert model.objective_ == pytest.approx(model.worst_case_loss(X * unit, y), abs=1e-12)
+
+
+@pytest.mark.parametrize("light", [1e-200, 1e-20, 1e-12, 1e-8])
+def test_weights_over_many_orders(light):
+    """As a kernel gives them. The light samples are left out by the solver, but not by the certificate."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=150), "b": rng.choice(list("uvw"), 150)})
+    y = X["a"] + (X["b"] == "u") + rng.normal(size=150) > 0.3
+    weights = np.ones(150)
+    weights[:75] = light
+    for radius in (0.0, 1e-3, 0.1):
+        model = WassersteinLogisticRegression(radius).fit(X, y, weights)
+        assert model.gap_ <= 1e-6
+        alone = WassersteinLogisticRegression(radius).fit(X[75:], y[75:])
+        assert model.objective_ == pytest.approx(alone.objective_, abs=3e-6)
+
+
+def test_a_step_that_is_not_finite_ends_the_method(monkeypatch):
+    """The best point so far, with its true gap and a warning."""
+    steps = []
+
+    def broken(self, g):
+        steps.append(1)
+        return np.full_like(g, np.nan) if len(steps) > 8 else solve(self, g)
+
+    solve = _InteriorPoint._solve_freely
+    monkeypatch.setattr(_InteriorPoint, "_solve_freely", broken)
+    X, y = numbers_of_a_thousandth()
+    with pytest.warns(ConvergenceWarning, match="certified to"):
+        model = WassersteinLogisticRegression(radius=1e-4, label_cost=1e-3).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert model.objective_ == pytest.approx(model.worst_case_loss(X, y), abs=1e-12)
+    assert 1e-6 < model.gap_ < np.log(2)
+
+
+def test_an_early_stop_tells_the_objective_of_its_coefficients():
+    X, y = numbers_of_a_thousandth()
+    for max_iter in (1, 2, 3):
+        with pytest.warns(ConvergenceWarning):
+            model = WassersteinLogisticRegression(1e-5, 1e-3, max_iter=max_iter).fit(X, y)
+        assert model.objective_ == pytest.approx(model.worst_case_loss(X, y), abs=1e-12)

@@ -90,7 +90,8 @@ def _repaired(
         move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
         v = np.clip(v - weighted @ move, 0.0, mass)
 
-    wall = np.where(free, 0.0, v @ rows)
+    r = v @ rows
+    wall = np.where(free, 0.0, r - _balance(problem, r, left, b, numbers_bind))
     return cut_dual_point(problem, cuts, mass, v, wall)
 
 
