@@ -100,7 +100,7 @@ class Problem:
 
     @cached_property
     def balance_limits(self) -> np.ndarray:
-        """How far from 0 each r_j of ``certificate.lower_bound`` may be, for nothing; shape (1 + n + k,).
+        """How far from 0 each r_j of the bound in ``certificate`` may be, for nothing; shape (1 + n + k,).
 
         The penalty of b_j, or inf where b_0 is fixed to 0.
         """

@@ -1,4 +1,4 @@
-"""The tailored solver: an interior-point method for p = 1 with Algorithm 2 inside, certified at every step.
+"""The tailored solver: an interior-point method for p = 1 with Algorithm 2 inside.
 
 The problem is that of ``wdrlr.problem`` in the coordinates of ``wdrlr.kernels``: minimise
 
@@ -11,14 +11,15 @@ Method.
     repeat
         M: the Newton matrix with s, slacks and multipliers eliminated; one Cholesky factorisation
         a predictor step (target 0) sets the target tau, a corrector step aims at it with second-order terms
-        lower bound: masses and slopes after the full step, made feasible as in ``_bound_below``
+        lower bound: masses and slopes after the full step, balanced as in ``_bound_below``
         shorten the step until the cuts that Algorithm 2 finds at the trial point violate s by no more than a share of
         the complementarity; failing that, stay where we are, keep the cuts found, and solve again
         upper bound: F at the trial point, from the same separation
         move: multipliers and slacks are clipped one by one, s_i is raised above new cuts, tau falls
-    until upper - lower <= tol
+    until upper - lower <= tol, and ``certificate.check`` agrees
 
-Every pair of slack and multiplier aims at the product tau. Without an intercept all directions keep b_0 = 0. Nothing of
+The bounds in the loop steer the method and say when to ask for a certificate; it is the certificate's that are returned.
+Transport cost and numbers are counted in units of the method's own. Every pair of slack and multiplier aims at the product tau. Without an intercept all directions keep b_0 = 0. Nothing of
 order N is factorised: M has an order of 2 + n + k, plus two for each feature with four levels or more, and its cost is
 linear in N.
 """
