@@ -140,9 +140,9 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     objective_, lower_bound_, gap_ : float
         The objective at the coefficients, evaluated by Algorithm 2, a lower bound on the optimal value, and their
         difference, which allows for rounding; all from ``wdrlr.certificate``. At radius 0, for a coefficient without
-        penalty and bound, the lower bound holds up to |b_j| max_i |x_ij - mean_j| <= 1e4 or twice what the fit has; where
-        the data are (quasi-)separable, ``fit`` and ``fit_path`` make it hold for all. inf: the lower bound came out
-        above the objective, which must not happen, and was thrown away.
+        penalty and bound, the lower bound holds up to |b_j| max_i |x_ij - mean_j| <= 1e4 or twice what the fit has;
+        where the data are (quasi-)separable, ``fit`` and ``fit_path`` make it hold for all. inf: the lower bound came
+        out above the objective, which must not happen, and was thrown away.
     solution_ : Solution
         All that is known about the fit, the bounds of every round and the seconds included.
 

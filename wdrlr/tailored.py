@@ -18,10 +18,10 @@ Method.
         move: multipliers and slacks are clipped one by one, s_i is raised above new cuts, tau falls
     until upper - lower <= tol, and ``certificate.check`` agrees
 
-The bounds in the loop steer the method and say when to ask for a certificate; it is the certificate's that are returned.
-Transport cost and numbers are counted in units of the method's own. Every pair of slack and multiplier aims at the product tau. Without an intercept all directions keep b_0 = 0. Nothing of
-order N is factorised: M has an order of 2 + n + k, plus two for each feature with four levels or more, and its cost is
-linear in N.
+The bounds in the loop steer the method and say when to ask for a certificate; it is the certificate's that are
+returned. Transport cost and numbers are counted in units of the method's own. Every pair of slack and multiplier aims
+at the product tau. Without an intercept all directions keep b_0 = 0. Nothing of order N is factorised: M has an order
+of 2 + n + k, plus two for each feature with four levels or more, and its cost is linear in N.
 """
 
 from __future__ import annotations
