@@ -395,7 +395,7 @@ def _bounds(
         What the box allows, and a penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
     """
     n, w, x, p = problem.n_numeric, problem.w, problem.x, len(b)
-    center = w @ x if problem.fit_intercept else np.zeros(n)
+    center = np.clip(w @ x, x.min(axis=0), x.max(axis=0)) if problem.fit_intercept else np.zeros(n)
     bounds = []
     if problem.radius == 0:
         scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(p - 1 - n)])
