@@ -267,3 +267,11 @@ def test_theorem_3_closed_form(x, b, radius):
 
     expected = loss(0) + radius * max(loss(1) - loss(0), abs(b[1]))
     assert worst_case_loss(theorem_3_instance(x, radius), np.array(b))[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_constant_column_has_no_range_to_divide_by():
+    """Its rounded mean is not its value; 1e4 over the difference was the bound on its slope, and the charge 6e-6."""
+    problem = random_problem(0, N=7, n=1, n_levels=(3,), radius=0.0)
+    problem.x[:] = -1.569602
+    _, ((constant, _),), _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
+    assert constant[1] == pytest.approx(1e4)
