@@ -259,6 +259,9 @@ class _InteriorPoint:
 
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_limits()
+        # Multipliers of tops stand for mass that is moved, and should be no larger than that.
+        tops_count = self.n_top_rows and problem.radius > 0
+        self.least_mass = 0.3 * problem.radius / self.change_cost if tops_count else np.inf
         self.theta = np.zeros(E)
         self.theta[-1] = NO_CHANGE
         if problem.radius > 0:
@@ -521,7 +524,7 @@ class _InteriorPoint:
         # A long last step shows that the cuts in hand are the right ones: then tau may fall fast.
         limit = 0.2 if self.length >= 0.9 else 0.5 if self.length > 0.3 else 1.0
         sigma = min(max((left / mu) ** 3, 0.02) if mu > 0 else 0.1, 0.9, limit)
-        least = min(0.1 * self.tol, 1e-3 * self.upper) / self.n_pairs
+        least = min(0.1 * self.tol, 1e-3 * self.upper, self.least_mass) / self.n_pairs
         goal = max(min(sigma * mu, self.tau), 0.1 * self.tau, least)
         self.goal = goal
         self.proximal = PROXIMAL if goal > least else max(0.3 * self.proximal, LEAST_PROXIMAL)
