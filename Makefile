@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: table1 test lint format docs datasets clean
+.PHONY: table1 test lint format docs datasets fingerprint clean
 
 table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
 	mkdir -p $(OUT)
@@ -34,6 +34,11 @@ docs: .venv/installed  ## The documentation, in docs/_build/html
 
 datasets: .venv/installed  ## The sizes of the data sets beside the paper's
 	$(BIN)/python -m wdrlr.data_prep
+
+fingerprint: .venv/installed  ## Hashes of the coefficients of some 300 fits; once there, compared with. Delete them to begin anew
+	mkdir -p $(OUT)
+	$(BIN)/python -m benchmarks.fingerprint \
+	    $(if $(wildcard $(OUT)/fingerprint.csv),--against,--output) $(OUT)/fingerprint.csv
 
 clean:
 	rm -rf .venv build dist *.egg-info out docs/_build docs/notebooks

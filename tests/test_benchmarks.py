@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import report
+from benchmarks import fingerprint, report
 from benchmarks.datasets import as_numbers, some_rows, synthetic, uci
 from benchmarks.objective import objective, race
 from benchmarks.run import PARTS
@@ -19,6 +19,7 @@ from wdrlr.datasets import load_dataset
 from wdrlr.experiments import prepare_numbers, prepare_reference, split_rows
 from wdrlr.methods import METHODS
 from wdrlr.protocols import PROTOCOLS
+from wdrlr.solution import Solution
 
 ROOT = Path(__file__).parents[1]
 OURS = "tailored" if is_available("tailored") else "all-violated"
@@ -144,3 +145,21 @@ def test_rounds_are_extrapolated_on_a_geometric_sequence():
     runs = pd.DataFrame({"rounds": [8, 16], "seconds": [1.0, 2.0], "expected_rounds": [20.0, 24.0]})
     assert report.extrapolated_seconds(runs) == pytest.approx(3.0)
     assert math.isnan(report.extrapolated_seconds(runs[:1]))
+
+
+def test_the_fingerprint_sees_a_digit_that_moves(tmp_path, monkeypatch, capsys):
+    before = tmp_path / "before.csv"
+    monkeypatch.setattr("sys.argv", ["fingerprint", "--datasets", "monks-3", "--output", str(before)])
+    fingerprint.main()
+    monkeypatch.setattr("sys.argv", ["fingerprint", "--datasets", "monks-3", "--against", str(before)])
+    fingerprint.main()
+    assert "no digit has moved" in capsys.readouterr().out
+    shifted = Solution.__init__
+
+    def shift(self, b, *args, **kwargs):
+        shifted(self, np.nextafter(b, np.inf), *args, **kwargs)
+
+    monkeypatch.setattr(Solution, "__init__", shift)
+    with pytest.raises(SystemExit):
+        fingerprint.main()
+    assert "16 of 16 differ" in capsys.readouterr().out

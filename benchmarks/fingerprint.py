@@ -1,0 +1,102 @@
+"""Coefficients of a fixed set of fits as hashes, to see that a change of code moves no digit.
+
+    python -m benchmarks.fingerprint --output before.csv
+    python -m benchmarks.fingerprint --against before.csv      # after the change; exit code 1 if a fit differs
+
+Digits depend on the machine and on the versions of NumPy and SciPy, so the hashes of one machine are no use on another.
+Sets that are neither shipped nor in WDRLR_DATA are left out.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from wdrlr import WassersteinLogisticRegression, load_dataset
+from wdrlr.baselines import ContinuousLogisticRegression, ProfileInferenceLogisticRegression
+from wdrlr.datasets import DATASETS, DataUnavailableError
+
+RADII = (0.0, 1e-6, 1e-4, 1e-2, 0.1, 1.0)
+VARIATIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"coding": "pm1", "metric_scale": "unit", "coef_bound": 100.0},
+    {"l1_penalty": 1e-3},
+    {"l1_penalty": 0.01, "penalize_intercept": True, "coding": "pm1"},
+    {"coef_bound": 0.5},
+    {"fit_intercept": False},
+    {"norm": "l2"},
+    {"norm": "linf"},
+)
+"""Each data set meets each of these at two of the radii, in turn."""
+SMALL_SET = "hayes-roth"
+OTHERS: tuple[tuple[type, dict[str, Any]], ...] = (
+    (WassersteinLogisticRegression, {"radius": 0.01, "solver": "column-constraint"}),
+    (WassersteinLogisticRegression, {"radius": 0.01, "solver": "monolithic"}),
+    (WassersteinLogisticRegression, {"radius": 0.01, "p": 2.0}),
+    (WassersteinLogisticRegression, {"radius": 0.1, "p": 0.5, "label_cost": float("inf")}),
+    (ContinuousLogisticRegression, {"radius": 0.01, "coding": "pm1", "metric_scale": "unit"}),
+    (ContinuousLogisticRegression, {"radius": 0.1, "label_cost": "n_categorical"}),
+    (ProfileInferenceLogisticRegression, {}),
+)
+"""Other solvers and methods, on one small set."""
+
+
+def fits(names: list[str]) -> Iterator[tuple[str, Any, Any, Any, Any]]:
+    """Name, model, X, y and weights of every fit."""
+    for at, name in enumerate(names):
+        try:
+            data = load_dataset(name)
+        except DataUnavailableError:
+            continue
+        weights = [1.0 + row % 3 for row in range(len(data.y))]
+        for turn, options in enumerate(VARIATIONS):
+            for kappa in (1.0, "n_categorical"):
+                radius = RADII[(at + turn + (kappa != 1.0)) % len(RADII)]
+                weighted = (at + turn) % 3 == 0
+                described = f"{name} kappa={kappa} radius={radius:g} {options}{' weighted' if weighted else ''}"
+                model = WassersteinLogisticRegression(radius, kappa, **options)
+                yield described, model, data.X, data.y, weights if weighted else None
+        if name == SMALL_SET:
+            for kind, options in OTHERS:
+                yield f"{name} {kind.__name__} {options}", kind(**options), data.X, data.y, None
+
+
+def fingerprints(names: list[str]) -> pd.DataFrame:
+    """One row a fit: name, hash of the coefficients, objective, gap and number of steps."""
+    rows = []
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, model, X, y, weights in fits(names):
+            model.fit(X, y, weights)
+            digest = sha256(model.solution_.b.tobytes()).hexdigest()[:16]
+            rows.append((name, digest, model.objective_, model.gap_, model.n_iter_))
+    return pd.DataFrame(rows, columns=["fit", "hash", "objective", "gap", "steps"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, help="a csv file to write the hashes to")
+    parser.add_argument("--against", type=Path, help="an earlier file, to compare with")
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS), help="only these")
+    arguments = parser.parse_args()
+    found = fingerprints(arguments.datasets)
+    print(f"{len(found)} fits, together {sha256(''.join(found['hash']).encode()).hexdigest()[:16]}")
+    if arguments.output:
+        found.to_csv(arguments.output, index=False)
+    if arguments.against:
+        both = pd.read_csv(arguments.against).merge(found, on="fit", how="outer", suffixes=("_before", ""))
+        moved = both[both["hash"] != both["hash_before"]]
+        print(f"{len(moved)} of {len(both)} differ" if len(moved) else "no digit has moved")
+        if len(moved):
+            print(moved.to_string(index=False))
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
