@@ -22,7 +22,8 @@ class Candidates(NamedTuple):
 
     argument: np.ndarray  # (N, m + 1): -y f after the best d = 0, ..., m changes
     gain: np.ndarray  # (N, m): by how much the best change of each feature raises -y f
-    level: np.ndarray  # (N, m): the level that it leads to
+    entry: np.ndarray  # (N, m): where the level that it leads to stands in ``other``
+    other: np.ndarray  # (2 sum(n_levels),): the best other level of every level, for labels +1, then for -1
     cost: np.ndarray  # (m + 1,): transport cost of d changes, the label's included
 
 
@@ -50,14 +51,14 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
     others = np.stack(_best_other_levels(scores, problem.n_levels))
     position = others + np.repeat(problem.offsets, problem.n_levels)
     gains = np.where(others >= 0, np.array([[-1.0], [1.0]]) * (scores[np.maximum(position, 0)] - scores), -np.inf)
-    rows = problem.z + problem.offsets + np.where(y > 0, 0, len(scores))[:, None]  # into the tables laid end to end
-    gain, level = gains.ravel()[rows], others.ravel()[rows]
+    entry = problem.z + problem.offsets + np.where(y > 0, 0, len(scores))[:, None]  # into the tables laid end to end
+    gain = gains.ravel()[entry]
     argument = np.empty((problem.n_samples, problem.n_categorical + 1))
     argument[:, 0] = -y * problem.decision(b)
     np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
     argument[:, 1:] += argument[:, :1]
     cost = problem.level_changes + (problem.metric.label_change if flipped else 0.0)
-    return Candidates(argument, gain, level, cost)
+    return Candidates(argument, gain, entry, others.ravel(), cost)
 
 
 def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) -> Worst:
@@ -76,7 +77,7 @@ def changed(
     """The candidate of every sample (or of those given) with its number of changes, as level codes; shape (., m)."""
     order = np.argsort(-found.gain[sample], axis=1, kind="stable")
     rank = np.argsort(order, axis=1)
-    return np.where(rank < n_changes[:, None], found.level[sample], problem.z[sample])
+    return np.where(rank < n_changes[:, None], found.other[found.entry[sample]], problem.z[sample])
 
 
 def _best_other_levels(scores: np.ndarray, n_levels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
