@@ -1,13 +1,19 @@
 """radius_max against fits on both sides of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from tests.instances import at, random_problem
-from wdrlr import WassersteinLogisticRegression, radius_max
+from wdrlr import WassersteinLogisticRegression, largest_radius, radius_max
+from wdrlr.certificate import worst_case_loss
+from wdrlr.closed_form import best_constant
 from wdrlr.column_constraint import solve_column_constraint
+from wdrlr.conic import ConicSolverError
 from wdrlr.largest_radius import largest_useful_radius
+from wdrlr.tailored import solve_tailored
 
 SETTINGS = [
     {},
@@ -67,3 +73,200 @@ def test_radius_max_of_a_table():
     assert not WassersteinLogisticRegression(radius=1.01 * radius, **options).fit(X, y).coef_.any()
     with pytest.raises(ValueError, match="'label_cost' parameter"):
         radius_max(X, y, label_cost=-1.0)
+
+
+# Units
+
+
+def in_other_units(problem, c):
+    """x, kappa, the cost of a level and what numbers pay as penalty times c: the radius is too."""
+    factor = np.ones(problem.n_coefficients)
+    factor[1 : 1 + problem.n_numeric] = c
+    metric = replace(problem.metric, label_cost=problem.metric.label_cost * c, level_cost=problem.metric.level_cost * c)
+    return replace(
+        problem,
+        x=problem.x * c,
+        penalty=problem.penalty * factor,
+        coef_bound=problem.coef_bound / factor,
+        metric=metric,
+    )
+
+
+@pytest.mark.parametrize(
+    "setting", [*SETTINGS, {"n": 3, "norm": "l2", "label_cost": 10.0, "N": 40}, {"coef_bound": 0.1, "N": 30}]
+)
+def test_the_radius_has_the_units_of_the_data(setting):
+    problem = random_problem(5, **setting)
+    radius = largest_useful_radius(problem)
+    assert radius > 0
+    for c in (2.0**45, 2.0**-45):
+        assert largest_useful_radius(in_other_units(problem, c)) == c * radius
+    for c in (1e12, 1e-13, 3.7e4):
+        assert largest_useful_radius(in_other_units(problem, c)) == pytest.approx(c * radius, rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("label_cost", [10.0, np.inf])
+def test_the_radius_of_a_table_of_numbers_has_their_units(norm, label_cost):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(60, 3)) * [1.0, 0.1, 1.0]
+    y = (Z[:, 0] + rng.normal(size=60) > 0).astype(int)
+    radius = radius_max(Z, y, norm=norm, label_cost=label_cost)
+    assert 0.1 < radius
+    for c in (1e-10, 1e3, 1e4, 1e14):
+        assert radius_max(Z * c, y, norm=norm, label_cost=label_cost * c) == pytest.approx(c * radius, rel=1e-9)
+
+
+def test_numbers_far_from_0_are_as_good_as_others_if_there_is_an_intercept():
+    problem = random_problem(6, N=30, n=2)
+    there = replace(problem, x=problem.x + 2.0**20)
+    assert largest_useful_radius(there) == pytest.approx(largest_useful_radius(problem), rel=1e-8)
+
+
+def test_a_column_of_use_beside_one_of_other_size():
+    """Useless numbers of any size change nothing: the class means of each pair of rows are the same."""
+    problem = random_problem(7, N=20, n=1, n_levels=(), label_cost=np.inf)
+    x = np.vstack([problem.x, problem.x])
+    y = np.concatenate([problem.y, problem.y])
+    pairs = replace(problem, x=x, y=y, z=np.zeros((40, 0), dtype=int), w=np.full(40, 1 / 40))
+    alone = largest_useful_radius(pairs)
+    for size in (1e-6, 1e6):
+        beside = np.column_stack([x, np.repeat([-size, size], 20)])
+        both = replace(pairs, x=beside, penalty=np.zeros(3), coef_bound=np.inf)
+        assert largest_useful_radius(both) == pytest.approx(alone, rel=1e-6)
+
+
+# Intercepts that are bounded, penalised or absent
+
+
+@pytest.mark.parametrize("coef_bound", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+def test_a_bound_of_the_intercept_counts_where_it_binds(coef_bound, coding):
+    X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
+    radius = radius_max(X, y, coef_bound=coef_bound, coding=coding)
+    model = WassersteinLogisticRegression(coef_bound=coef_bound, coding=coding, tol=1e-10)
+    for factor in (1.001, 1.3, 2.0):
+        assert not model.set_params(radius=factor * radius).fit(X, y).coef_.any()
+    assert abs(model.set_params(radius=0.98 * radius).fit(X, y).coef_[0, 0]) > 1e-3
+
+
+def test_a_bound_of_the_intercept_that_does_not_bind_changes_nothing():
+    X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
+    for label_cost in (1.0, np.inf):
+        free = radius_max(X, y, label_cost=label_cost)
+        assert radius_max(X, y, label_cost=label_cost, coef_bound=2.0) == pytest.approx(free, rel=1e-9)
+
+
+def test_a_bound_that_makes_all_slopes_useless_at_once_leaves_radius_0():
+    problem = random_problem(2, N=20, n=0, n_levels=(2,), gamma=0.2, coef_bound=0.05, label_cost=3.0)
+    problem.y[:], problem.z[:] = np.repeat([1.0, -1.0], [14, 6]), np.tile([[0], [1]], (10, 1))
+    assert largest_useful_radius(problem) == 0.0
+    assert not solve_tailored(at(problem, 0.01)).b[1:].any()
+
+
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+def test_the_penalty_of_the_intercept_counts_as_little_as_it_is(label_cost):
+    X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
+    radius = radius_max(X, y, label_cost=label_cost)
+    penalised = radius_max(X, y, label_cost=label_cost, l1_penalty=1e-8, penalize_intercept=True)
+    assert penalised == pytest.approx(radius, abs=1e-6)
+
+
+def test_slopes_that_stand_in_for_an_absent_intercept_are_of_use_at_any_radius():
+    """Four levels coded -1/+1: all slopes -1 raise every level, the least of them by a third of the most."""
+    X = pd.DataFrame({"c": list("abcd") * 8})
+    y = [1] * 28 + [0] * 4
+    options = {"label_cost": np.inf, "fit_intercept": False, "coding": "pm1"}
+    assert radius_max(X, y, **options) == np.inf
+    assert WassersteinLogisticRegression(radius=1e3, **options).fit(X, y).coef_.any()
+    assert np.isfinite(radius_max(X, y, **options | {"coding": "onehot"}))
+    assert np.isfinite(radius_max(X, [1] * 20 + [0] * 12, **options))
+
+
+# Against fits
+
+
+def random_setting(rng):
+    n = int(rng.integers(0, 4))
+    m = int(rng.integers(0 if n else 1, 4))
+    return {
+        "seed": int(rng.integers(1_000_000)),
+        "N": int(rng.choice([8, 12, 25, 40])),
+        "n": n,
+        "n_levels": tuple(int(levels) for levels in rng.integers(2, 6, m)),
+        "norm": str(rng.choice(["l1", "l2", "linf"])),
+        "label_cost": float(rng.choice([0.1, 0.5, 1, 3, 10, np.inf])),
+        "p": float(rng.choice([1, 1, 1, 2, 0.5])),
+        "gamma": float(rng.choice([0, 0, 0.01, 0.05])),
+        "penalize_intercept": bool(rng.random() < 0.3),
+        "fit_intercept": bool(rng.random() < 0.8),
+        "coding": str(rng.choice(["onehot", "pm1"])),
+        "weighted": bool(rng.random() < 0.4),
+        "coef_bound": float(rng.choice([np.inf, np.inf, 0.05, 0.2, 1.0])),
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_constant_model_is_best_from_there_on_only(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        setting = random_setting(rng)
+        problem = random_problem(**setting)
+        if rng.random() < 0.5:
+            problem.y[2:] = np.where(rng.random(problem.n_samples - 2) < 0.85, 1.0, -1.0)
+        if rng.random() < 0.3 and problem.n_categorical:
+            problem.z[:] = np.minimum(problem.z, np.array(problem.n_levels) - 2)
+        radius = largest_useful_radius(problem)
+
+        def beaten(radius, problem=problem):
+            """By how much the best constant model is, at least and at most, and how far the two are from each other."""
+            if problem.metric.p == 1:
+                solution = solve_tailored(at(problem, radius), tol=1e-10)
+            else:
+                solution = solve_column_constraint(at(problem, radius), all_violated=True, tol=1e-8)
+            constant = best_constant(at(problem, radius))
+            value = worst_case_loss(at(problem, radius), constant)[0] + problem.penalty_value(constant)
+            return value - solution.upper, value - solution.lower, solution.gap
+
+        if np.isinf(radius):
+            assert beaten(1e3)[0] > 1e-9, setting
+            continue
+        for factor in (1.0001, 1.3):
+            least, most, gap = beaten(max(factor * radius, 1e-6))
+            assert least < 1e-12, setting
+            assert most < 1e-9 or (problem.metric.p != 1 and most <= 1.01 * gap), setting
+        if radius > 1e-3:
+            assert beaten(0.97 * radius)[0] > 1e-9, setting
+
+
+# Solvers that fail
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
+    problem = random_problem(3, N=20, n=3, norm=norm)
+    radius = largest_useful_radius(problem)
+    minimise, tried = largest_radius._minimise, []
+
+    def fails_unless_simplex(program, method):
+        tried.append(method)
+        if method != "highs-ds":
+            raise ConicSolverError("HiGHS Status 15")
+        return minimise(program, method)
+
+    monkeypatch.setattr(largest_radius, "_minimise", fails_unless_simplex)
+    # Tangents stand for the ball of the l2 norm in a linear program.
+    assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
+    assert tried[0] == ("CLARABEL" if norm == "l2" else "highs-ipm")
+
+
+def test_a_value_that_its_direction_does_not_have_is_not_believed(monkeypatch):
+    minimise = largest_radius._minimise
+
+    def wrong(program, method):
+        x, value = minimise(program, method)
+        return x, 1.001 * value
+
+    monkeypatch.setattr(largest_radius, "_minimise", wrong)
+    with pytest.raises(ConicSolverError, match=r"not found by highs-ipm, highs-ds. Rescale or leave out columns"):
+        largest_useful_radius(random_problem(3))
