@@ -1,3 +1,4 @@
+import builtins
 import logging
 import sys
 from time import perf_counter
@@ -9,7 +10,7 @@ import pytest
 
 from tests.instances import random_problem
 from wdrlr import column_constraint, conic
-from wdrlr.column_constraint import solve_column_constraint
+from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.cuts import all_cuts
 from wdrlr.dual_repair import dual_points
 from wdrlr.programs import solve_program
@@ -68,6 +69,53 @@ def test_without_a_licence_clarabel_is_used_and_the_reason_said_once(monkeypatch
         conic.choose_conic_solver("MOSEK")
 
 
+@pytest.mark.parametrize("licence", [None, "27000@licences"])
+def test_mosek_without_a_licence_says_where_it_was_looked_for(monkeypatch, tmp_path, licence):
+    fake_mosek(monkeypatch, licensed=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MOSEKLM_LICENSE_FILE", raising=False)
+    if licence:
+        monkeypatch.setenv("MOSEKLM_LICENSE_FILE", licence)
+    with pytest.raises(ValueError, match=r"\(1008\) License cannot be located") as refused:
+        conic.choose_conic_solver("MOSEK")
+    message = str(refused.value)
+    assert f"MOSEKLM_LICENSE_FILE is {licence!r}" in message if licence else "LICENSE_FILE is not set" in message
+    assert f"{tmp_path / 'mosek' / 'mosek.lic'} does not exist" in message
+    assert 'conic_solver="CLARABEL" needs no licence' in message
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("libmosek64.so: cannot open"), ImportError("wrong ELF class"), RuntimeError("no")]
+)
+def test_a_mosek_that_cannot_be_imported_is_no_reason_to_stop(monkeypatch, error):
+    imported = builtins.__import__
+
+    def fails(name, *others):
+        if name == "mosek":
+            raise error
+        return imported(name, *others)
+
+    monkeypatch.delitem(sys.modules, "mosek", raising=False)
+    monkeypatch.setattr(builtins, "__import__", fails)
+    assert conic.choose_conic_solver() == "CLARABEL"
+    with pytest.raises(ValueError, match=f"does not work here: {type(error).__name__}: {error}"):
+        conic.choose_conic_solver("MOSEK")
+
+
+def test_a_module_that_is_not_mosek_is_no_reason_to_stop(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mosek", SimpleNamespace())
+    assert conic.choose_conic_solver() == "CLARABEL"
+    with pytest.raises(ValueError, match="does not work here: AttributeError"):
+        conic.choose_conic_solver("MOSEK")
+
+
+def test_a_licence_that_cannot_be_checked_out_for_other_reasons_is_no_reason_to_stop(monkeypatch):
+    env = fake_mosek(monkeypatch, licensed=True)
+    monkeypatch.setattr(env, "checkoutlicense", lambda *_: 1 / 0)
+    assert conic.choose_conic_solver() == "CLARABEL"
+    assert "ZeroDivisionError" in conic.mosek_licence()
+
+
 def test_without_the_package_clarabel_is_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "mosek", None)
     assert conic.choose_conic_solver() == "CLARABEL"
@@ -118,10 +166,10 @@ def test_clarabel_with_the_matrices_and_by_way_of_cvxpy_is_the_same(monkeypatch,
 def test_a_deadline_stops_the_solver(conic_solver):
     problem = random_problem(3, N=30, n=0, n_levels=(2,) * 7)
     cuts = all_cuts(problem, 10_000)
-    with pytest.raises(conic.OutOfTime, match="no time is left"):
+    with pytest.raises(conic.OutOfTime, match=r'no time is left.*solver_options=\{"time_limit": seconds\}'):
         solve_program(problem, cuts, "dual", conic_solver, perf_counter() - 1.0)
     if conic_solver == "CLARABEL":
-        with pytest.raises(conic.OutOfTime, match="CLARABEL was stopped"):
+        with pytest.raises(conic.OutOfTime, match=r'CLARABEL was stopped after 0.\d* s.*"time_limit"'):
             solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.05)
     else:  # it returns where it is
         stopped = solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.1)
@@ -129,9 +177,19 @@ def test_a_deadline_stops_the_solver(conic_solver):
         assert certified(problem, stopped.b, points, 1e-6).gap > 1e-4
 
 
+def test_scs_ends_without_a_limit_of_the_user(monkeypatch):
+    """A first-order method: on programs of many cones its tolerances can be hours away."""
+    problem = random_problem(1, N=60, n=3, norm="l2", n_levels=(2, 3, 2))
+    assert conic.SETTINGS["SCS"]["time_limit_secs"] <= 60
+    monkeypatch.setitem(conic.SETTINGS["SCS"], "time_limit_secs", 0.02)
+    solution = solve_monolithic(problem, conic_solver="SCS", tol=1e-8)
+    assert 1e-8 < solution.gap < 1
+    assert solution.solver_seconds < 10
+
+
 def test_an_infeasible_program_is_an_error_not_a_number():
     x = cp.Variable()
-    with pytest.raises(conic.ConicSolverError, match="infeasible"):
+    with pytest.raises(conic.ConicSolverError, match=r"infeasible.*Rescale or centre columns.*another conic_solver"):
         conic.solve(cp.Problem(cp.Minimize(x), [x >= 1, x <= 0]), "CLARABEL")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +40,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
             "MSK_IPAR_NUM_THREADS": 1,
         }
     },
-    "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 200_000},
+    # A first-order method: it takes some thousand iterations, each through all cones, and is seldom near its tolerances
+    # if it is not by then. The point it has after that time is certified like any other.
+    "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 200_000, "time_limit_secs": 60.0},
 }
+
+REMEDY = (
+    "Rescale or centre columns whose numbers are large or far from 0, try another conic_solver, "
+    'or solver="tailored" where p = 1.'
+)
+OUT_OF_TIME = (
+    'The limit is the time_limit of the solver (solver_options={"time_limit": seconds}); raise it, or leave it out.'
+)
 
 
 class ConicSolverError(RuntimeError):
@@ -88,18 +100,34 @@ def mosek_licence() -> str | None:
     """None if a MOSEK licence can be checked out, else the reason why not. Asked once a process.
 
     cvxpy lists MOSEK as installed whether or not there is a licence, and a solve without one raises an error that
-    is no ``cvxpy.SolverError``; hence this probe.
+    is no ``cvxpy.SolverError``; hence this probe. Whatever the package raises is a reason.
     """
     try:
         import mosek
-    except ImportError:
-        return "the package mosek is not installed"
+    except ModuleNotFoundError as error:
+        return "the package mosek is not installed" if error.name == "mosek" else _unusable(error)
+    except Exception as error:  # a shared library that is missing or does not fit raises what it likes
+        return _unusable(error)
     try:
         with mosek.Env() as env:
             env.checkoutlicense(mosek.feature.pton)
-    except mosek.Error as error:
-        return f"no licence: {' '.join(str(error).split())}"
+    except Exception as error:  # so does a module that is not what its name says
+        if isinstance(error, getattr(mosek, "Error", ())):
+            return f"no licence: {' '.join(str(error).split())}"
+        return _unusable(error)
     return None
+
+
+def _unusable(error: Exception) -> str:
+    return f"the package mosek does not work here: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _licence_places() -> str:
+    """Where MOSEK looks for a licence, and what is there."""
+    variable = os.environ.get("MOSEKLM_LICENSE_FILE")
+    file = Path.home() / "mosek" / "mosek.lic"
+    named = "is not set" if variable is None else f"is {variable!r}"
+    return f"MOSEKLM_LICENSE_FILE {named}; {file} {'exists' if file.exists() else 'does not exist'}"
 
 
 @cache
@@ -119,7 +147,10 @@ def choose_conic_solver(conic_solver: str = "auto") -> str:
         if reason is None:
             name = "MOSEK"
         elif name == "MOSEK":
-            raise ValueError(f'conic_solver="MOSEK" cannot be used: {reason}; "auto" falls back to CLARABEL.')
+            raise ValueError(
+                f'conic_solver="MOSEK" cannot be used: {reason} ({_licence_places()}). '
+                'conic_solver="CLARABEL" needs no licence; "auto" falls back to it.'
+            )
         else:
             name = "CLARABEL"
             logger.info("conic solver: CLARABEL (MOSEK: %s)", reason)
@@ -151,9 +182,9 @@ def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> No
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             program.solve(solver=conic_solver, **settings)
     except cp.SolverError as error:
-        raise ConicSolverError(f"{conic_solver} failed: {error}") from error
+        raise ConicSolverError(f"{conic_solver} failed: {error} {REMEDY}") from error
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise ConicSolverError(f"{conic_solver} stopped with status {program.status}")
+        raise ConicSolverError(f"{conic_solver} stopped with status {program.status}. {REMEDY}")
 
 
 def solve_conic(program: ConicProgram, conic_solver: str, deadline: float = np.inf) -> ConicPoint:
@@ -173,7 +204,7 @@ def solve_conic(program: ConicProgram, conic_solver: str, deadline: float = np.i
     """
     seconds = deadline - perf_counter()
     if seconds <= 0:
-        raise OutOfTime("no time is left")
+        raise OutOfTime(f"no time is left. {OUT_OF_TIME}")
     return (_with_clarabel if conic_solver == "CLARABEL" else _with_cvxpy)(program, conic_solver, seconds)
 
 
@@ -189,9 +220,9 @@ def _with_clarabel(program: ConicProgram, conic_solver: str, seconds: float) -> 
     no_squares = sp.csc_matrix((program.q.size, program.q.size))
     found = clarabel.DefaultSolver(no_squares, program.q, sp.csc_matrix(program.A), program.h, cones, settings).solve()
     if found.status == clarabel.SolverStatus.MaxTime:
-        raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s")
+        raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s. {OUT_OF_TIME}")
     if found.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
-        raise ConicSolverError(f"{conic_solver} stopped with status {found.status}")
+        raise ConicSolverError(f"{conic_solver} stopped with status {found.status}. {REMEDY}")
     linear = program.zero + program.nonnegative
     return ConicPoint(np.array(found.x), found.obj_val, np.array(found.z[:linear]))
 
@@ -211,7 +242,7 @@ def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> Con
         solve(posed, conic_solver, seconds)
     except ConicSolverError as error:
         if perf_counter() - start >= seconds:
-            raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s") from error
+            raise OutOfTime(f"{conic_solver} was stopped after {seconds:.3g} s. {OUT_OF_TIME}") from error
         raise
     # cvxpy's Lagrangian adds multiplier times expression for an equation.
     multipliers = np.concatenate([-constraints[0].dual_value, constraints[1].dual_value])
