@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from wdrlr.estimator import WassersteinLogisticRegression
 from wdrlr.metric import GroundMetric
@@ -147,6 +148,10 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
     whose limit law for the logistic loss has the covariance E[x x' / (1 + exp(y f(x)))^2]; the one taken here is
     larger, and free of the unknown b. eta is found by simulation of ``N_SIMULATIONS`` draws.
 
+    N is the number of rows or, with sample weights, their sum. Weights are thus counts: the penalty depends on how many
+    rows there are, and only so is a row of weight 3 the same as three rows. Scale other weights to the sum of rows that
+    they are worth, for example (sum w)^2 / sum w^2.
+
     Parameters
     ----------
     alpha : float, default 0.05
@@ -158,7 +163,7 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
     Attributes
     ----------
     penalty_ : float
-        eta / sqrt(N).
+        eta / sqrt(N), N the sum of the sample weights.
     identification_seconds_ : float
         What its simulation took.
     coef_, intercept_, objective_, gap_, n_iter_, n_cuts_, ...
@@ -206,7 +211,12 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         problem = super()._encode(X, y, sample_weight)
         start = perf_counter()
-        n_rows = len(y) if np.ndim(sample_weight) == 0 else np.count_nonzero(sample_weight)
+        n_rows = _check_sample_weight(sample_weight, np.empty((_num_samples(y), 0)), dtype=np.float64).sum()
+        if n_rows < 2:
+            raise ValueError(
+                f"sample_weight sums to {n_rows:.3g}, but it counts rows here, and two classes need at least 2; scale "
+                "it so that its sum is the number of rows that it stands for."
+            )
         rows = problem.design(np.arange(problem.n_samples), problem.z)
         second_moments = rows.T @ (problem.w[:, None] * rows)
         eta = quantile_of_largest(second_moments, self.alpha, np.random.default_rng(self.random_state))
