@@ -410,33 +410,47 @@ def _share_of_labels(
     x = problem.x - centre
     size = np.abs(x).max(axis=0, initial=0.0)
     size[size == 0] = 1.0
-    at = sp.csr_array(problem.level_matrix)
+    P, beta, penalty_0 = w[majority].sum(), w[~majority].sum(), problem.penalty[0]
+    slopes = problem.level_matrix
+    if sigma is None and penalty_0 == 0 and not problem.penalty[1 + n :].any():
+        # With an intercept at its best these are the same conditions, each on the mass of one level, however rare.
+        slopes = np.eye(len(slopes))
+    at = sp.csr_array(slopes)
     categories = [at[first + z] for first, z in zip(problem.offsets, problem.z.T, strict=True)]
     features = sp.csr_array(sp.hstack([sp.csr_array(x / size), sum(categories, sp.csr_array((N, at.shape[1])))]))
     major, minor = features[majority].T @ w[majority], features[~majority].T @ w[~majority]
-    P, penalty_0 = w[majority].sum(), problem.penalty[0]
     far = np.concatenate([centre / size, np.zeros(len(major) - n)])
     # rho is constant + s steep - sum_i w_i f_i x_i; where numbers are not centred, that of the intercept is in it.
     if sigma is None:
-        constant, steep = (1 - P + penalty_0) * major - (P - penalty_0) * minor + penalty_0 * far, major + minor
+        constant, steep = (beta + penalty_0) * major - (P - penalty_0) * minor + penalty_0 * far, major + minor
     else:
         constant, steep = (1 - sigma) * major - sigma * minor + (P - sigma) * far, -far
-    penalty = problem.penalty[1:] / np.concatenate([size, np.ones(len(major) - n)])
-    # The variables are N s and N w_i f_i.
-    balance = sp.hstack([sp.csr_array(steep[:, None]), -features[majority].T])
+    penalty = np.zeros(len(major))
+    penalty[:n] = problem.numeric(problem.penalty) / size
+    if at.shape[1] == problem.level_matrix.shape[1]:
+        penalty[n:] = problem.penalty[1 + n :]
+    # The variables are N s and N w_i f_i. The tolerances of solvers are absolute: each condition is counted in the mean
+    # size of its feature, and the masses in that of the smaller class if few labels do.
+    mean_size = abs(features).T @ w
+    mean_size[mean_size == 0] = 1.0
+    balance = sp.diags_array(1.0 / mean_size) @ sp.hstack([sp.csr_array(steep[:, None]), -features[majority].T])
+    limits = np.concatenate([penalty - constant, penalty + constant]) / np.tile(mean_size, 2)
     ones = np.ones((1, majority.sum()))
     least = None
-    for low, high in ((end, end), (start, end)):
+    for low, high, unit in ((end, end, 1.0), (start, end, 1.0), (start, end, float(beta))):
+        if unit < 1 and (least is None or least > 1e-3):
+            break
         found = linprog(
             np.r_[1.0, np.zeros(majority.sum())],
             A_ub=sp.vstack([balance, -balance], format="csr"),
-            b_ub=N * np.concatenate([penalty - constant, penalty + constant]),
+            b_ub=N / unit * limits,
             A_eq=sp.csr_array(np.column_stack([[[-1.0]], ones])),
             b_eq=[0.0],
-            bounds=np.column_stack([N * np.r_[low, np.zeros(majority.sum())], N * np.r_[high, w[majority]]]),
+            bounds=N / unit * np.column_stack([np.r_[low, np.zeros(majority.sum())], np.r_[high, w[majority]]]),
             method="highs",
+            options={"primal_feasibility_tolerance": ACCURACY},
         )
         if found.status != 0:
             return least
-        least = float(found.fun) / N
+        least = float(found.fun) * unit / N
     return least
