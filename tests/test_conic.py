@@ -43,7 +43,20 @@ def fake_mosek(monkeypatch, licensed):
             Env.checked_out += 1
             assert feature == "PTON"
             if not licensed:
-                raise Error("(1008) \nLicense cannot be located.")
+                raise Error("(1008)")
+
+        def Task(self):
+            return Task()
+
+    class Task:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def optimize(self):
+            raise Error("(1008) \nLicense cannot be located.")
 
     module = SimpleNamespace(Env=Env, Error=Error, feature=SimpleNamespace(pton="PTON"))
     monkeypatch.setitem(sys.modules, "mosek", module)

@@ -110,7 +110,12 @@ def mosek_licence() -> str | None:
         return _unusable(error)
     try:
         with mosek.Env() as env:
-            env.checkoutlicense(mosek.feature.pton)
+            try:
+                env.checkoutlicense(mosek.feature.pton)
+            except mosek.Error:
+                with env.Task() as task:
+                    task.optimize()  # its error has words where the other has a number only
+                raise
     except Exception as error:  # so does a module that is not what its name says
         if isinstance(error, getattr(mosek, "Error", ())):
             return f"no licence: {' '.join(str(error).split())}"

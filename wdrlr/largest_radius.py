@@ -91,7 +91,7 @@ def _steepest(problem: Problem) -> float:
 def _units(problem: Problem) -> list[float]:
     """Distances by which the radius may be measured, the largest one first: of levels, of numbers, of labels."""
     metric, kappa = problem.metric, problem.metric.label_change
-    distances = [*(np.abs(problem.x).max(axis=0, initial=0.0) / metric.scale)]
+    distances = (np.abs(problem.x).max(axis=0, initial=0.0) / metric.scale).tolist()
     if sum(problem.n_levels) > problem.n_categorical:
         distances.append(float(problem.level_changes[1]))
     if np.isfinite(kappa):
