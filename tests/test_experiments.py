@@ -59,6 +59,10 @@ class ToyModel:
     def fit(self, X, y):
         if self.radius == 5:
             raise RuntimeError("the toy broke")
+        if self.radius == 6:
+            os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
+        if self.radius == 7:
+            time.sleep(0.5)
         if self.radius == 3:
             warnings.warn(f"fitted {len(y)} rows\nand more", ConvergenceWarning, stacklevel=1)
             time.sleep(0.01)
@@ -435,6 +439,33 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(toy_data, tmp_p
     assert rows["split"].tolist() == [0, 2]
 
 
+@dataclass(frozen=True)
+class KilledOnce(ToyMethod):
+    """Takes its worker down unless `file` is there, which it makes."""
+
+    file: str = ""
+
+    def estimator(self, *arguments, **options):
+        try:
+            open(self.file, "x").close()
+        except FileExistsError:
+            return super().estimator(*arguments, **options)
+        return ToyModel(6.0)
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_cell_that_kills_its_worker_is_named_and_the_others_are_computed(tmp_path):
+    once = KilledOnce("LR", "toy", "unregularized", file=str(tmp_path / "killed"))
+    methods = [toy(7), toy(6), once, toy(0)]  # the first is running beside the second
+    cells = [Cell("balance-scale", CODE, method, split, 0, 1e-6, "tailored") for split, method in enumerate(methods)]
+    with pytest.warns(UserWarning, match=r"(?s)1 of 4 cells failed: balance-scale, LR, split 1\..*SIGKILL"):
+        rows = run_cells(cells, tmp_path, n_jobs=2)
+    assert rows["split"].tolist() == [0, 2, 3]
+    assert len(pd.read_csv(tmp_path / "balance-scale_code_LR_seed0.csv")) == 3
+
+
 def test_a_damaged_result_file_is_redone(toy_data, tmp_path):
     cells = toy_cells(2, 0)
     before = run_cells(cells, tmp_path, backend="sequential")
@@ -512,3 +543,38 @@ def test_a_killed_run_goes_on_and_redoes_nothing(tmp_path):
     lines = stored.read_text().splitlines()[1:]
     assert [int(line.split(",")[3]) for line in lines] == list(range(10))
     assert set(done) <= set(lines)  # what was there was kept, seconds included
+
+
+IDLE_WORKERS = """
+import os, pathlib, sys, time
+sys.path.insert(0, {tests!r})
+import test_experiments as toys
+from wdrlr.experiments import run_cells
+cells = [toys.Cell("balance-scale", toys.CODE, toys.toy(0), split, 0, 1e-6, "tailored") for split in range(3)]
+run_cells(cells, pathlib.Path(sys.argv[1]), n_jobs=2)
+children = open(f"/proc/self/task/{{os.getpid()}}/children").read()
+print(children, flush=True)
+time.sleep(60)
+"""
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"  # what nobody has waited for is over, too
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_idle_workers_end_with_their_parent(tmp_path, end):
+    command = [sys.executable, "-c", IDLE_WORKERS.format(tests=os.path.dirname(__file__)), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
+        children = run.stdout.readline().split()
+        assert len(children) >= 2  # and a tracker of resources, which ends by itself
+        run.send_signal(end)
+    last = time.monotonic() + 5
+    while alive := [pid for pid in children if is_running(pid)]:
+        assert time.monotonic() < last, f"{len(alive)} of {len(children)} are still there"
+        time.sleep(0.1)

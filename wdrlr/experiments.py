@@ -5,6 +5,7 @@ cells can be computed in any order, by any number of workers, or one alone, alwa
 seconds excepted).
 """
 
+import os
 import threading
 import time
 import traceback
@@ -12,14 +13,16 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from functools import cache, lru_cache
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
@@ -113,8 +116,9 @@ def run_cells(
 ) -> pd.DataFrame:
     """Compute the cells that `results_dir` does not hold yet, and return the rows of all of them.
 
-    Each finished cell is saved at once, by this process. A cell that fails does not stop the others: a warning at the
-    end names it and its row is missing from what is returned; calling again tries it again.
+    Each finished cell is saved at once, by this process. A cell that fails, or whose worker process is killed (out of
+    memory, say) even when it runs alone, does not stop the others: a warning at the end names it and its row is
+    missing from what is returned; calling again tries it again.
 
     Parameters
     ----------
@@ -187,9 +191,52 @@ def _outcomes(cells: Sequence[Cell], n_jobs: int, backend: str, scheduler: str) 
         with connected(scheduler) as client:
             yield outcomes_by_dask(client, _attempt, cells, n_jobs)
     else:
-        # Batches of one: a cell is saved when it is done, not when its batch is.
-        with parallel_config(backend=backend if cells else "sequential", n_jobs=n_jobs):
-            yield Parallel(return_as="generator_unordered", batch_size=1)(delayed(_attempt)(cell) for cell in cells)
+        with closing(_outcomes_by_joblib(cells, n_jobs, backend if cells else "sequential")) as outcomes:
+            yield outcomes
+
+
+def _outcomes_by_joblib(cells: Sequence[Cell], n_jobs: int, backend: str) -> Iterator[Outcome]:
+    """The outcomes of the cells, in the order in which they are finished, even if worker processes are killed.
+
+    A dead worker breaks the whole pool, and nobody knows whose cell it was. All that can have been running are run
+    again, one after the other in a new pool; a cell that breaks it when alone is an outcome without a row.
+    """
+    left = {cell.key: cell for cell in cells}
+
+    def finished(cells: Sequence[Cell], n_jobs: int) -> Iterator[Outcome]:
+        # Batches of one: a cell is saved when it is done, not when its batch is. Cells start in their order, and none
+        # before it can run.
+        pool = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        with closing(pool(delayed(_attempt)(cell) for cell in cells)) as outcomes:
+            for outcome in outcomes:
+                del left[outcome[0].key]
+                yield outcome
+
+    with parallel_config(backend=backend, **({"initializer": _end_with_parent} if backend == "loky" else {})):
+        while left:
+            try:
+                yield from finished(list(left.values()), n_jobs)
+            except BrokenProcessPool:
+                for cell in list(left.values())[: effective_n_jobs(n_jobs)]:
+                    try:
+                        yield from finished([cell], 2)  # a pool of one is this process
+                    except BrokenProcessPool:
+                        del left[cell.key]
+                        yield cell, None, traceback.format_exc()
+
+
+def _end_with_parent() -> None:
+    """End this worker process soon after its parent, however that was ended."""
+    parent = parent_process()
+    if parent is None or os.name == "nt":  # where a parent's number outlives it
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent.pid:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def wanted_rows(
