@@ -417,6 +417,22 @@ def test_a_data_file_that_is_not_uci_s_is_refused_before_any_work(tmp_path, monk
     assert not list((tmp_path / "rows").iterdir())
 
 
+@pytest.mark.parametrize("backend", ["loky", "sequential"])
+def test_a_folder_that_takes_no_rows_is_named_before_any_work(toy_data, tmp_path, monkeypatch, backend):
+    monkeypatch.setattr(experiments, "_outcomes", None)
+    (tmp_path / ".lock.tmp").mkdir()
+    with pytest.raises(OSError, match=rf"name another results_dir.*{tmp_path}"):
+        run_cells(toy_cells(2, 0), tmp_path, n_jobs=2, backend=backend)
+
+
+def test_a_folder_that_takes_no_rows_can_be_read(toy_data, tmp_path):
+    cells = toy_cells(2, 0)
+    rows = run_cells(cells, tmp_path, backend="sequential")
+    (tmp_path / ".lock.tmp").unlink()
+    (tmp_path / ".lock.tmp").mkdir()
+    pd.testing.assert_frame_equal(run_cells(cells, tmp_path), rows)
+
+
 def test_only_missing_cells_are_computed(toy_data, tmp_path, monkeypatch):
     computed = []
     real = experiments.run_cell

@@ -1,16 +1,19 @@
+import errno
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from wdrlr import results
 from wdrlr.paths import figures_folder, project_root, replace_file, results_folder
-from wdrlr.results import COLUMNS, load_rows, results_file, save_rows, to_frame, versions
+from wdrlr.results import COLUMNS, check_writable, load_rows, results_file, save_rows, to_frame, versions
 
 
 def make_row(**changes):
@@ -137,6 +140,8 @@ DAMAGES = {
     "an impossible error": (with_field("test_error", "7.5"), "no share"),
     "another data set": (with_field("dataset", "spect"), "a row of dataset spect"),
     "a split twice": (with_field("split", "1"), "split 1 is in it more than once"),
+    "fields without a value": (lambda text: text + "," * (len(COLUMNS) - 1) + "\n", "line 4, column split"),
+    "versions cut off": (with_field("versions", versions().rpartition(" ")[0]), "line 2: its versions are cut off"),
     "no text": (lambda text: text[:50] + "\udc80" + text[50:], "codec can't decode"),
 }
 
@@ -156,6 +161,33 @@ def test_a_damaged_file_is_named_and_set_aside(tmp_path, damage):
         assert (tmp_path / f"{FILE}.damaged-{n}").read_bytes() == damaged
         save_rows(tmp_path, rows)
         assert len(load_rows(tmp_path, [key(row) for row in rows])) == 3
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 8, 15, 60])
+def test_a_row_that_ends_within_its_versions_is_not_taken_for_whole(tmp_path, cut):
+    whole = "python=3.11.7 wdrlr=0.1.0+4dc7decd numpy=2.4.6 scipy=1.17.1 scikit-learn=1.9.1 cvxpy=1.9.3 clarabel=0.11.1"
+    save_rows(tmp_path, [make_row(versions=whole)])
+    with pytest.warns(UserWarning, match="by other versions"):
+        assert load_rows(tmp_path, [key(make_row())])
+    path = tmp_path / FILE
+    path.write_text(path.read_text()[: -cut - 1] + "\n")
+    with pytest.warns(UserWarning, match="versions are cut off"):
+        assert not load_rows(tmp_path, [key(make_row())])
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n", "  \n", "\n\n"])
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_blank_lines_are_no_damage(tmp_path, recwarn, blank, at):
+    rows = [make_row(split=s) for s in range(2)]
+    save_rows(tmp_path, rows)
+    path = tmp_path / FILE
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_bytes("".join([*lines[:at], blank, *lines[at:]]).encode())
+    assert list(load_rows(tmp_path, map(key, rows)).values()) == rows
+    assert not len(recwarn)
+    path.write_bytes(path.read_bytes() + b"1,2\n")
+    with pytest.warns(UserWarning, match=f"line {4 + blank.count(chr(10))} has 2 fields"):
+        load_rows(tmp_path, map(key, rows))
 
 
 def test_saving_does_not_drop_a_damaged_file(tmp_path):
@@ -212,8 +244,97 @@ def test_a_writer_killed_while_writing_leaves_the_old_file_and_no_lock(tmp_path)
 
 def test_a_held_lock_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "_LOCK_SECONDS", 0.1)
-    with results._locked(tmp_path), pytest.raises(TimeoutError, match="another run"):
+    with results._locked(tmp_path), pytest.raises(TimeoutError, match=f"cannot lock {tmp_path}: .*another run"):
         save_rows(tmp_path, [make_row()])
+
+
+def test_what_is_in_the_lock_file_does_not_matter(tmp_path):
+    (tmp_path / ".lock.tmp").write_bytes(b"SQLite format 3\x00 and then rubbish")
+    check_writable(tmp_path)
+    save_rows(tmp_path, [make_row()])
+    assert load_rows(tmp_path, [key(make_row())])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="these locks are not Windows'")
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_said_at_once(tmp_path, monkeypatch, code):
+    import fcntl
+
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    for act in (check_writable, lambda folder: save_rows(folder, [make_row()])):
+        start = time.monotonic()
+        with pytest.raises(OSError, match=rf"on a file system with locks.*{tmp_path}") as caught:
+            act(tmp_path)
+        assert caught.value.errno == code
+        assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("spoil", [Path.touch, lambda path: path.parent.joinpath("other").touch()])
+def test_a_folder_that_takes_no_files_is_named_before_any_work(tmp_path, spoil):
+    folder = tmp_path / "rows"  # a file, or not there
+    spoil(folder)
+    with pytest.raises(OSError, match=rf"existing folder that you may write to.*{folder}"):
+        check_writable(folder)
+
+
+def test_a_folder_whose_lock_cannot_be_opened_is_named(tmp_path):
+    (tmp_path / ".lock.tmp").mkdir()
+    with pytest.raises(OSError, match=rf"results_dir.*{tmp_path}.*\.lock\.tmp"):
+        check_writable(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs paths of 4,095 characters")
+def test_a_folder_with_a_long_path_is_as_good_as_others(tmp_path):
+    folder = tmp_path
+    while len(str(folder)) < 3800:
+        folder /= "long" * 24
+    folder.mkdir(parents=True)
+    check_writable(folder)
+    save_rows(folder, [make_row()])
+    assert load_rows(folder, [key(make_row())])
+
+
+def _try_to_lock_as(user, folder, answers):
+    os.setgroups([])
+    os.setgid(0)  # the group of the lock file
+    os.setuid(user)
+    results._LOCK_SECONDS = 0.1
+    try:
+        with results._locked(folder):
+            answers.put("locked")
+    except OSError as error:
+        answers.put(f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can act for other users")
+@pytest.mark.parametrize("rights, answer", [(0o640, "PermissionError"), (0o664, "TimeoutError")])
+def test_one_user_has_the_lock_however_the_file_is_shared(rights, answer):
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as name:  # what pytest makes is closed to other users
+        folder = Path(name)
+        folder.chmod(0o775)
+        check_writable(folder)
+        (folder / ".lock.tmp").chmod(rights)
+        answers = context.SimpleQueue()
+        with results._locked(folder):
+            other = context.Process(target=_try_to_lock_as, args=(65534, folder, answers))
+            other.start()
+            other.join()
+        said = answers.get()
+    assert said.startswith(answer) and name in said
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=FILE):
+        save_rows(tmp_path, [make_row()])
+    assert not list(tmp_path.glob("*.csv*"))
 
 
 def test_replace_file_keeps_the_old_file_if_the_text_cannot_be_written(tmp_path):

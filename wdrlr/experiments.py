@@ -34,7 +34,7 @@ from wdrlr.datasets import load_dataset
 from wdrlr.methods import METHODS, Method
 from wdrlr.path import solve_grid
 from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
-from wdrlr.results import Row, announce_other_versions, load_rows, save_rows, to_frame, versions
+from wdrlr.results import Row, announce_other_versions, check_writable, load_rows, save_rows, to_frame, versions
 
 BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
@@ -145,6 +145,8 @@ def run_cells(
         If no scheduler answers or it has no workers, before any work; or if it goes away. Finished cells are saved.
     RuntimeError
         If a worker has other versions of the packages.
+    OSError
+        If rows cannot be stored in `results_dir`, before any work.
     """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend!r}; choose from {', '.join(BACKENDS)}")
@@ -158,6 +160,8 @@ def run_cells(
     keys = [cell.key for cell in cells]
     rows = load_rows(results_dir, keys)
     missing = [cell for cell in cells if cell.key not in rows]
+    if missing:
+        check_writable(results_dir)
     computed, failures = [], []
     with (
         _outcomes(missing, n_jobs, backend, scheduler) as outcomes,

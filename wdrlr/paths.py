@@ -47,7 +47,9 @@ def replace_file(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # a full disk has none
+            error.filename = str(path)
         with suppress(OSError):
             temporary.unlink()
         raise

@@ -9,7 +9,8 @@ import csv
 import hashlib
 import io
 import math
-import sqlite3
+import re
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from platform import machine, python_version
 from platform import processor as platform_processor
 
 import pandas as pd
+from filelock import FileLock, Timeout
 
 from wdrlr.paths import replace_file
 
@@ -70,6 +72,9 @@ _NO_NUMBERS = frozenset(
         *("dask_workers", "significance", "synthetic", "tables", "worst_case"),
     )
 )
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
+# A row ends with its versions, and they end with a number that always has three parts, so that a cut is seen.
+_ALL_VERSIONS = re.compile(rf"python=\S+ wdrlr=\S+( \S+=\S+)* {_PACKAGES[-1]}=\d+\.\d+\.\d\S*")
 _BOOLEANS = {"True": True, "False": False}
 
 Row = dict[str, object]
@@ -81,9 +86,8 @@ def versions() -> str:
 
     That of wdrlr ends in "+" and the stamp of its sources, which differ more often than its version.
     """
-    packages = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
     own = f"wdrlr={version('wdrlr')}+{source_stamp()}"
-    return " ".join([f"python={python_version()}", own, *(f"{name}={version(name)}" for name in packages)])
+    return " ".join([f"python={python_version()}", own, *(f"{name}={version(name)}" for name in _PACKAGES)])
 
 
 def source_stamp() -> str:
@@ -132,6 +136,22 @@ def results_file(folder: Path, dataset: str, protocol: str, method: str, seed: i
     return folder / f"{dataset}_{protocol}_{method}_seed{seed}.csv"
 
 
+def check_writable(folder: Path) -> None:
+    """Find out before any work whether rows can be stored in an existing folder.
+
+    Raises
+    ------
+    OSError
+        As `save_rows`.
+    """
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise _refused(folder, error) from error
+    with _locked(folder):
+        pass
+
+
 def save_rows(folder: Path, rows: Iterable[Row]) -> None:
     """Put `rows` into the store; a row with the same key is replaced.
 
@@ -141,6 +161,8 @@ def save_rows(folder: Path, rows: Iterable[Row]) -> None:
         If a row's columns or types are not those of `COLUMNS`; nothing is written then.
     TimeoutError
         If another process holds the folder's lock for a minute.
+    OSError
+        If the folder cannot be written to, or its file system has no locks.
     """
     by_file: dict[Path, list[Row]] = {}
     for row in rows:
@@ -223,20 +245,24 @@ def _to_csv(rows: list[Row]) -> str:
 
 
 def _parse(path: Path) -> list[Row]:
-    """The rows of one file, [] when there is none; ValueError says what is wrong with a damaged one."""
+    """The rows of one file, [] when there is none; ValueError says what is wrong with a damaged one.
+
+    Blank lines, as editors leave them, are no damage.
+    """
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return []
     if not text.endswith("\n"):
         raise ValueError("its last line is cut off")
+    reader = csv.reader(io.StringIO(text), strict=True)
     try:
-        header, *lines = csv.reader(io.StringIO(text), strict=True)
+        (_, header), *lines = [(reader.line_num, line) for line in reader if "".join(line).strip() or len(line) > 1]
     except (csv.Error, ValueError) as error:
         raise ValueError(f"it is no csv file ({error})") from error
     if header != list(COLUMNS):
         raise ValueError(f"its columns are {header}, expected {list(COLUMNS)}")
-    rows = [_parse_line(number, line) for number, line in enumerate(lines, start=2)]
+    rows = [_parse_line(number, line) for number, line in lines]
     for row in rows:
         if results_file(path.parent, *(row[name] for name in _FILE_KEY)) != path:
             raise ValueError(f"it holds a row of {', '.join(f'{name} {row[name]}' for name in _FILE_KEY)}")
@@ -257,6 +283,8 @@ def _parse_line(number: int, line: list[str]) -> Row:
             raise ValueError(f"line {number}, column {name}: {field!r} is no {kind.__name__}") from None
     if not (row["cv_error"] >= 0 or math.isnan(row["cv_error"])) or not 0 <= row["test_error"] <= 1:
         raise ValueError(f"line {number}: an error is no share in [0, 1]")
+    if not _ALL_VERSIONS.fullmatch(row["versions"]):
+        raise ValueError(f"line {number}: its versions are cut off ({row['versions']!r})")
     return row
 
 
@@ -280,15 +308,24 @@ def _read_or_set_aside(path: Path) -> list[Row]:
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock.
 
-    An exclusive SQLite transaction on an empty file is a lock of the operating system on every platform,
-    which the system itself releases when its process dies: there are no stale locks to judge.
+    It is one of the operating system, which itself releases it when its process dies: there are no stale locks to
+    judge. Whoever may not write to the lock file does not get it.
     """
-    connection = sqlite3.connect(folder / ".lock.tmp", timeout=_LOCK_SECONDS, isolation_level=None)
+    file = folder / ".lock.tmp"
+    lock = FileLock(file, timeout=_LOCK_SECONDS, fallback_to_soft=False)
     try:
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            raise TimeoutError(f"cannot lock {folder} ({error}): is another run writing there?") from error
+        lock.acquire()
+    except Timeout as error:
+        raise TimeoutError(f"cannot lock {folder}: is another run writing there?") from error
+    except OSError as error:
+        raise _refused(file, error) from error
+    try:
         yield
     finally:
-        connection.close()
+        lock.release()
+
+
+def _refused(path: Path, error: OSError) -> OSError:
+    """An error of the kind of `error` that names the path and the remedy."""
+    remedy = "rows need an existing folder that you may write to, on a file system with locks; name another results_dir"
+    return OSError(error.errno, f"{error.strerror} ({remedy})", str(path))
