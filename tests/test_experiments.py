@@ -561,6 +561,54 @@ def test_a_killed_run_goes_on_and_redoes_nothing(tmp_path):
     assert set(done) <= set(lines)  # what was there was kept, seconds included
 
 
+KILLED_OFTEN = """
+import os, pathlib, random, signal, sys, time, warnings
+sys.path.insert(0, {tests!r})
+import test_experiments as toys
+from tqdm import tqdm
+from wdrlr.experiments import run_cells
+toys.use_toys(setattr)
+tqdm.monitor_interval = 0  # a thread, and forks are safe only without
+warnings.simplefilter("error")  # a damaged file would be said by one
+folder, cells, kills = pathlib.Path(sys.argv[1]), toys.toy_cells(80, 0), 0
+stored = folder / "toy_code_LR_seed0.csv"
+run_cells(cells[:1], folder, backend="sequential")  # what a process does once is done before the forks
+moments = random.Random(0)
+before = ""
+while before.count("\\n") < 80:  # without the header, the last cell is left
+    child = os.fork()
+    if child == 0:
+        run_cells(cells, folder, backend="sequential")
+        os._exit(0)
+    time.sleep(moments.uniform(0.0, 0.3))
+    os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or status == 0
+    kills += os.WIFSIGNALED(status)
+    now = stored.read_text() if stored.exists() else ""
+    assert now.startswith(before), "a row was lost"
+    before = now
+run_cells(cells, folder, backend="sequential")
+print(kills)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_run_killed_at_many_moments_loses_nothing(tmp_path, toy_data):
+    for name in ("killed", "whole"):
+        (tmp_path / name).mkdir()
+    command = [sys.executable, "-c", KILLED_OFTEN.format(tests=os.path.dirname(__file__)), str(tmp_path / "killed")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) >= 5
+    whole = run_cells(toy_cells(80, 0), tmp_path / "whole", backend="sequential").drop(columns=TIMES)
+    (file,) = (tmp_path / "killed").glob("*.csv*")
+    assert file.read_text().count("\n") == 81
+    pd.testing.assert_frame_equal(
+        pd.read_csv(file, keep_default_na=False, na_values="nan").drop(columns=TIMES), whole, check_dtype=False
+    )
+
+
 IDLE_WORKERS = """
 import os, pathlib, sys, time
 sys.path.insert(0, {tests!r})
