@@ -160,6 +160,38 @@ def test_a_column_of_use_beside_one_of_other_size():
         assert largest_useful_radius(both) == pytest.approx(alone, rel=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("label_cost", [2.0, np.inf])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_constant_column_changes_nothing_if_there_is_an_intercept(norm, label_cost, balanced):
+    """Weights whose mean of equal numbers is not that number: its rest must not become a column of rounding errors."""
+    problem = random_problem(8, N=35, n=2, norm=norm, label_cost=label_cost, weighted=True)
+    problem.y[:] = np.where(np.arange(35) < 16, 1.0, -1.0)
+    if not balanced:
+        problem.y[:30] = 1.0
+    problem.x[:, 1] = 0.1
+    assert problem.w @ problem.x[:, 1] != 0.1
+    without = replace(
+        problem, x=problem.x[:, :1], penalty=problem.penalty[1:], coef_bound=np.inf, metric=replace(problem.metric)
+    )
+    assert largest_useful_radius(problem) == pytest.approx(largest_useful_radius(without), rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("penalize_intercept", [False, True])
+def test_labels_may_cost_much_more_than_the_numbers_differ(norm, penalize_intercept):
+    """Classes of equal weight: the intercept is worth nothing, and rounding of it must not be."""
+    options = {"gamma": 1e-12, "penalize_intercept": penalize_intercept}
+    problem = random_problem(9, N=9, n=2, n_levels=(), norm=norm, **options)
+    problem.y[:] = np.repeat([1.0, -1.0], [4, 5])
+    problem.w[:] = np.array([0, 0, 3, 4, 2, 2, 3, 0, 0]) / 14
+    free = largest_useful_radius(replace(problem, metric=replace(problem.metric, label_cost=np.inf)))
+    assert free > 0
+    for size in (1e-3, 1e-6, 1e-9, 1e-12):
+        small = in_other_units(replace(problem, metric=replace(problem.metric, label_cost=205.6 / size)), size)
+        assert largest_useful_radius(small) == pytest.approx(size * free, rel=1e-8)
+
+
 # Intercepts that are bounded, penalised or absent
 
 

@@ -130,7 +130,7 @@ def _unusable(error: Exception) -> str:
 def _licence_places() -> str:
     """Where MOSEK looks for a licence, and what is there."""
     variable = os.environ.get("MOSEKLM_LICENSE_FILE")
-    file = Path.home() / "mosek" / "mosek.lic"
+    file = Path(os.path.expanduser("~/mosek/mosek.lic"))  # unlike Path.home, without a home as well
     named = "is not set" if variable is None else f"is {variable!r}"
     return f"MOSEKLM_LICENSE_FILE {named}; {file} {'exists' if file.exists() else 'does not exist'}"
 

@@ -74,7 +74,7 @@ def _steepest(problem: Problem) -> float:
         if _endless(problem, slope):
             return np.inf
     if anywhere:
-        problem = replace(problem, x=problem.x - problem.w @ problem.x)
+        problem = replace(problem, x=problem.x - _centre(problem))
     value, last = 0.0, np.inf
     for unit in _units(problem):
         if value > 1e-3 * last or unit > 0.1 * last:
@@ -96,10 +96,20 @@ def _units(problem: Problem) -> list[float]:
         distances.append(float(problem.level_changes[1]))
     if np.isfinite(kappa):
         # No radius above kappa / 2 is needed; and what balances the classes' sizes is.
-        share = float(problem.w[problem.y > 0].sum())
-        surplus = abs(share - 0.5) - float(problem.penalty[0]) if problem.fit_intercept else 0.0
+        surplus = _surplus(problem) if problem.fit_intercept else 0.0
         distances = [min(distance, kappa) for distance in distances] + [kappa * surplus] * (surplus > ACCURACY)
     return sorted({distance for distance in distances if distance > 0}, reverse=True)
+
+
+def _centre(problem: Problem) -> np.ndarray:
+    """The means of the numbers, exact where a column is constant: what rounding leaves of it is no data."""
+    return np.clip(problem.w @ problem.x, problem.x.min(axis=0), problem.x.max(axis=0))
+
+
+def _surplus(problem: Problem) -> float:
+    """What the larger class has beyond half of the weight, and beyond the penalty of b_0; 0 within rounding."""
+    surplus = abs(float(problem.w[problem.y > 0].sum()) - 0.5) - float(problem.penalty[0])
+    return surplus if surplus > 1e-14 else 0.0
 
 
 def _endless(problem: Problem, slope: dict[float, float]) -> bool:
@@ -130,17 +140,22 @@ def _endless(problem: Problem, slope: dict[float, float]) -> bool:
 def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     """-min h(d), with distances counted in ``unit`` and every number in that of its column."""
     size = np.abs(problem.x).max(axis=0, initial=0.0)
-    size[size == 0] = 1.0
+    # How large each slope of a number may be alone; what it can be worth is no more.
+    reach = size / problem.metric.scale / unit
+    nothing = reach < 1e-12
+    size[nothing] = reach[nothing] = 1.0
     factor = np.ones(problem.n_coefficients)
     factor[1 : 1 + problem.n_numeric] = size
     own = replace(
         problem,
-        x=problem.x / size,
+        x=np.where(nothing, 0.0, problem.x / size),
         metric=replace(problem.metric, scale=problem.metric.scale * unit),
         penalty=problem.penalty / factor,
     )
-    # How large each slope of a number may be alone.
-    reach = size / problem.metric.scale / unit
+    dear = 1e3 * (problem.n_numeric + problem.n_categorical) < own.metric.label_change < np.inf
+    if dear and _surplus(problem) == 0:
+        # d_0 is worth nothing before it makes changes of labels pay, but a large one times rounding would be.
+        own = replace(own, fit_intercept=False)
     cone = problem.n_numeric > 1 and problem.metric.norm == "l2"
     methods = ("CLARABEL", *LINEAR_METHODS) if cone else LINEAR_METHODS
     for method in methods:
@@ -406,7 +421,7 @@ def _share_of_labels(
     sigma is given, or follows from s.
     """
     N, n, w = problem.n_samples, problem.n_numeric, problem.w
-    centre = w @ problem.x
+    centre = _centre(problem)
     x = problem.x - centre
     size = np.abs(x).max(axis=0, initial=0.0)
     size[size == 0] = 1.0
