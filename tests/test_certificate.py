@@ -168,6 +168,14 @@ LIES = {
     "a wall without a box": lambda dual: {"wall": dual.wall + 100.0},
     "mixtures that sum to nothing": lambda dual: {"mixture": -dual.mixture},
     "mixtures that sum to more": lambda dual: {"mixture": 1e3 * dual.mixture + 1.0},
+    "mixtures that overflow": lambda dual: {"mixture": np.full(dual.mixture.shape, 1e308)},
+    "a feature changed twice": lambda dual: {
+        "start": 2 * dual.start,
+        "feature": dual.feature.repeat(2),
+        "level": dual.level.repeat(2),
+    },
+    "levels of the next feature": lambda dual: {"level": dual.level + 5},
+    "features that do not exist": lambda dual: {"feature": dual.feature - 1},
     "NaN in masses": lambda dual: {"mass": np.where(np.arange(len(dual.mass)) < 3, np.nan, dual.mass)},
     "NaN in v": lambda dual: {"v": np.full(len(dual.v), np.nan)},
     "infinite masses": lambda dual: {"mass": np.full(len(dual.mass), np.inf)},
@@ -200,6 +208,37 @@ def _interior_point_of(problem):
     method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
     _iterate(problem, method, 100)
     return method.dual_points()
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_a_forged_change_is_no_point(p):
+    """One feature changed twice has a score that no level has, and a level code can run into the next feature."""
+    problem = random_problem(0, N=2, n=0, n_levels=(2, 2), label_cost=np.inf, p=p, radius=0.2)
+    problem.z[:], problem.y[:] = [[0, 0], [1, 0]], [-1.0, 1.0]
+    optimum = solve_monolithic(problem)
+    honest = DualPoint(
+        sample=np.array([0, 1, 0, 1]),
+        flipped=np.zeros(4, bool),
+        mass=np.array([0.3, 0.3, 0.2, 0.2]),
+        v=np.array([0.15, 0.15, 0.1, 0.1]),
+        start=np.array([0, 0, 0, 2, 4]),
+        feature=np.array([0, 0, 0, 0]),
+        level=np.array([1, 1, 0, 0]),
+        mixture=np.zeros((2, 4)),
+        wall=np.zeros(problem.n_coefficients),
+    )
+    for change in ({}, {"feature": np.array([0, 1, 0, 1]), "level": np.array([3, 1, 2, 1])}):
+        found = check(problem, optimum.b, replace(honest, **change))
+        assert found.lower <= optimum.upper
+
+
+def test_coefficients_that_break_a_constraint_do_not_bound_the_optimum():
+    problem = replace(random_problem(0, N=4, n=1, n_levels=(), label_cost=1e6, fit_intercept=False), y=np.ones(4))
+    for b in ([50.0, 0.0], [-3.0, 0.2]):
+        optimum = solve_monolithic(problem)
+        dual = _interior_point_of(problem)
+        for point in dual:
+            assert check(problem, np.array(b), point).lower <= optimum.upper + 1e-12
 
 
 def test_a_solver_that_lies_gets_an_infinite_gap(monkeypatch):

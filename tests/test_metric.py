@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from wdrlr.metric import ground_metric
+from wdrlr.metric import GroundMetric, ground_metric
 
 
 def test_definition_2():
@@ -51,3 +51,17 @@ def test_kappa_can_be_the_number_of_categorical_features():
 def test_bad_arguments_are_named(arguments, options, words):
     with pytest.raises(ValueError, match=words):
         ground_metric(*arguments, **options)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("size", [1e-200, 1e-160, 1.0, 1e170, 1e300])
+def test_norms_neither_vanish_nor_overflow(norm, size):
+    metric = GroundMetric(1.0, norm=norm)
+    vector = np.array([3.0, -4.0])
+    assert metric.numeric_distance(vector * size) == pytest.approx(metric.numeric_distance(vector) * size, rel=1e-14)
+    assert metric.dual_norm(vector * size) == pytest.approx(metric.dual_norm(vector) * size, rel=1e-14)
+
+
+def test_a_p_whose_costs_overflow_is_refused():
+    with pytest.raises(ValueError, match="is too small: 5 changes"):
+        ground_metric(1.0, 0, 5, p=0.001)

@@ -10,7 +10,9 @@ L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t), and since s
     objective >= sum_c mu_c H(t_c) + lam (radius - sum_c mu_c cost_c) + r.b + sum_j penalty_j |b_j|,
     r = sum_c mu_c t_c A_c     (a_c = A_c b is the argument of the log-loss at cut c).
 
-What is left to do is to bound the last three terms from below, over all b and lam that can be optimal (``_charge``).
+What is left to do is to bound the terms with lam, r and the penalties from below, over all b and lam that can be
+optimal (``_charge``, which has the solvers' ``dual_repair`` beside it for their own use: the two share no code on
+purpose).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from wdrlr.problem import Problem, log_loss
 from wdrlr.separation import candidates
 
 UNIT = np.finfo(float).eps
-"""Twice the largest relative error of an operation, which pays for the products of such errors."""
+"""Twice the unit roundoff; the factor 2 covers products of errors."""
 
 LONG_UNIT = float(np.finfo(np.longdouble).eps)
 
@@ -34,7 +36,7 @@ LARGEST_SCORE = 1e4
 the largest distance of a number from its mean) and |f| at the means below this, or below twice what the fit has."""
 
 BLOCK = 4096
-"""Cuts that are looked at at a time."""
+"""Cuts processed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class DualPoint:
 class Certificate(NamedTuple):
     """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
     ``lower``, and that of b is at most upper - lower above the least one: what the rounding of both can amount to is
-    taken off ``lower``. If lower > upper, somebody is wrong."""
+    taken off ``lower``. At radius 0 without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
 
     upper: float
     lower: float
@@ -95,7 +97,10 @@ def check(problem: Problem, b: np.ndarray, dual: DualPoint | None) -> Certificat
     rounding = _rounding_of_objective(problem, b, upper)
     least = 0.0
     if dual is not None:
-        least = dual_value(problem, dual, min(upper + rounding, np.log(2.0)), b)
+        # b = 0 has log 2, and so has the optimum at most; b too bounds it, unless it breaks a constraint.
+        feasible = (problem.feasible(b) == b).all()
+        level = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
+        least = dual_value(problem, dual, min(upper + rounding, level) if feasible else level, b)
     return Certificate(upper, least - rounding, lam)
 
 
@@ -186,7 +191,7 @@ class _Samples:
 
 
 def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> float:
-    """How far ``objective`` can be from the truth.
+    """How far ``objective`` can be below the truth.
 
     f, and the gains that are added to it, are sums of at most 1 + n + 3 m + K terms (K, the most nonzero entries in a
     row of the level matrix) of a size of |f_1| + |x_i - x_1|.|b_N| + 3 sum_j (the largest score of feature j), with f_1
@@ -213,23 +218,25 @@ def _pairwise(n: int) -> float:
 
 
 def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -> float:
-    """The lower bound of a dual point, rounding taken off; 0 if there is nothing to be had from it.
+    """The lower bound of a dual point, rounding taken off; 0 if it proves nothing.
 
-    Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1;
-    cuts that nobody can pay for are dropped, and so is what is not finite.
+    Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1.
+    Cuts of infinite cost, or of any cost at radius 0, are dropped, and so are those that change a feature twice, or
+    into a level that it does not have, and what is not finite.
 
     Parameters
     ----------
     upper : float
         An upper bound on the optimal value.
     b : ndarray of shape (1 + n + k,)
-        The fit; it matters only at radius 0 without a box, for whom the bound is to hold (``LARGEST_SCORE``).
+        The fit; it matters only at radius 0 without a box, for which the bound is to hold (``LARGEST_SCORE``).
     """
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
     sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
-    cost = problem.level_changes[np.diff(dual.start)]
+    proper = _proper(problem, dual)
+    cost = problem.level_changes[np.where(proper, np.diff(dual.start), 0)]
     cost = cost + np.where(dual.flipped, problem.metric.label_change, 0.0)
-    possible = (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
+    possible = proper & (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
     mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
     total = np.bincount(dual.sample, mass, problem.n_samples)
     most_cuts = int(np.bincount(dual.sample, possible, problem.n_samples).max(initial=0))
@@ -247,6 +254,18 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     # A rounded slope: t |H'(t)| is at most 40 where 1 - t is not 0.
     value = float(entropy * (1 - relative) - 40 * UNIT - charge)
     return value if value > 0 else 0.0  # also where it is nan
+
+
+def _proper(problem: Problem, dual: DualPoint) -> np.ndarray:
+    """Which cuts change existing features, each once, into existing levels or the mixture; bool (C,)."""
+    m = problem.n_categorical
+    cut = np.repeat(np.arange(len(dual.mass)), np.diff(dual.start))
+    n_levels = np.array([*problem.n_levels, 0])[np.where((dual.feature >= 0) & (dual.feature < m), dual.feature, m)]
+    wrong = (dual.level >= n_levels) | (n_levels == 0)
+    order = np.lexsort([dual.feature, cut])
+    twice = np.zeros(len(cut), dtype=bool)
+    twice[order[1:]] = (np.diff(cut[order]) == 0) & (np.diff(dual.feature[order]) == 0)
+    return np.bincount(cut[wrong | twice], minlength=len(dual.mass)) == 0
 
 
 def _charge(
@@ -277,7 +296,7 @@ def _charge(
     # What penalty and wall carry of r_0 stays with b_0, and only the rest is seen from the means.
     kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
     numbers = numbers + center * kept
-    slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * abs(kept))
+    slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * (abs(kept) + abs(wall[0])))
     r = np.concatenate([[intercept], numbers, levels @ problem.level_matrix]) - wall
     slack = np.concatenate([slack[:1], slack_numbers, slack_categories]) + UNIT * (np.abs(wall) + np.abs(r))
     size = np.maximum(np.abs(r) + slack - problem.penalty, 0.0) * (1 + 2 * UNIT)
@@ -290,7 +309,7 @@ def _charge(
         """Those at their caps, the numbers for the price of the radius, the rest at their bounds."""
         toll = problem.metric.numeric_distance(np.where(capped, 0.0, size)[1 : 1 + n])
         fixed, in_lam = _product(size, np.where(capped, cap, constant)), _product(size, np.where(capped, 0.0, per_lam))
-        fixed[1 : 1 + n] *= capped[1 : 1 + n]
+        fixed[1 : 1 + n] = np.where(capped, fixed, 0.0)[1 : 1 + n]
         in_lam[1 : 1 + n] = 0.0
         excess = (spent + toll + in_lam.sum()) * (1 + (len(b) + 8) * UNIT) - problem.radius
         return float(charge + fixed.sum() + max(0.0, excess) * upper / problem.radius)
@@ -367,7 +386,7 @@ def _balance(
 
 def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
     """Shares that are >= 0 and sum to 1 in each feature; shape (2, sum(n_levels))."""
-    share = np.maximum(np.nan_to_num(share, posinf=0.0), 0.0) + np.finfo(float).tiny
+    share = np.clip(np.nan_to_num(share, posinf=0.0), 0.0, 1e100) + np.finfo(float).tiny
     return share / np.repeat(np.add.reduceat(share, problem.offsets, axis=1), problem.n_levels, axis=1)
 
 
@@ -381,9 +400,10 @@ def _bounds(
 
         |f(v)| <= upper + lam (c + kappa).
 
-    Whether they can or not, the same holds within each class, with L(-f) for y = 1 and L(f) for y = -1: with W the
-    weight of the smaller class, |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means. Two levels of
-    a feature differ by no more than twice that, and so does every slope of a category.
+    A change of one feature, for c_1, is enough to compare two of its levels: they differ by twice that, with c_1, at
+    most. Whether labels can be changed or not, the same holds within each class, with L(-f) for y = 1 and L(f) for y =
+    -1: with W the weight of the smaller class, |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means.
+    Two levels of a feature differ by no more than twice that, and so does every slope of a category.
 
     Returns
     -------
@@ -404,22 +424,27 @@ def _bounds(
         constant = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
         bounds.append((constant, np.zeros(p)))
     else:
-        all_changed = problem.level_changes[-1]
-        of_f = []  # constant and factor of lam in the bound on |f(v)|
-        if np.isfinite(problem.metric.label_change):
-            of_f.append((upper, all_changed + problem.metric.label_change))
-        plus = problem.y > 0
-        weight = min(w[plus].sum(), w[~plus].sum())
-        if weight > 0:
-            means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
-            of_f.append((upper / weight, all_changed + problem.metric.numeric_distance(means[0] - means[1])))
         # A reference level whose score is not 0 adds to f at the means, and so does the rounding of these.
         matrix = np.abs(problem.level_matrix)
         references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
         blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))
-        for constant, per_lam in of_f or [(np.inf, 0.0)]:
-            factor = np.concatenate([[1 + 2 * references], np.full(p - 1, 2.0)])
-            bounds.append((constant * factor, per_lam * factor + np.where(np.arange(p) == 0, blur, 0.0)))
+        all_changed, one_changed = problem.level_changes[-1], problem.level_changes[min(1, problem.n_categorical)]
+
+        def of(constant: float, at_means: float, of_levels: float) -> tuple[np.ndarray, np.ndarray]:
+            per_lam = np.full(p, 2 * of_levels)
+            per_lam[0] = at_means + references * 2 * of_levels + 2 * blur
+            return constant * np.concatenate([[1 + 2 * references], np.full(p - 1, 2.0)]), per_lam
+
+        kappa, plus = problem.metric.label_change, problem.y > 0
+        if np.isfinite(kappa):
+            bounds.append(of(upper, all_changed + kappa, one_changed + kappa))
+        weight = min(w[plus].sum(), w[~plus].sum())
+        if weight > 0:
+            means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
+            apart = all_changed + problem.metric.numeric_distance(means[0] - means[1]) + 2 * blur
+            bounds.append(of(upper / weight, apart, apart))
+        if not bounds:
+            bounds.append((np.full(p, np.inf), np.zeros(p)))
     cap = np.divide(upper, problem.penalty, out=np.full(p, np.inf), where=problem.penalty > 0)
     cap = np.minimum(problem.coef_bound, cap)
     cap[0] += _product(np.abs(center), cap[1 : 1 + n]).sum()

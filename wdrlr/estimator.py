@@ -141,8 +141,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         The objective at the coefficients, evaluated by Algorithm 2, a lower bound on the optimal value, and their
         difference, which allows for rounding; all from ``wdrlr.certificate``. At radius 0, for a coefficient without
         penalty and bound, the lower bound holds up to |b_j| max_i |x_ij - mean_j| <= 1e4 or twice what the fit has;
-        where the data are (quasi-)separable, ``fit`` and ``fit_path`` make it hold for all. inf: the lower bound came
-        out above the objective, which must not happen, and was thrown away.
+        where they are seen to be (quasi-)separable, to 1e-9 of their columns' sizes, ``fit`` and ``fit_path`` make it
+        hold for all. inf: the lower bound came out above the objective, which must not happen, and was thrown away.
     solution_ : Solution
         All that is known about the fit, the bounds of every round and the seconds included.
 
@@ -591,7 +591,8 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
 def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
     """The solution, its lower bound made to hold for all coefficients where plain logistic regression has no minimiser.
 
-    The infimum is then that of the samples which no direction separates. Warns of such data.
+    The infimum is then that of the samples which no direction separates, as far as ``separated`` sees it. Warns of such
+    data.
     """
     unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
     gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)

@@ -54,13 +54,22 @@ class GroundMetric:
         """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 1)."""
         if b_numeric.size == 0:
             return 0.0
-        return float(self.scale * np.linalg.norm(b_numeric, DUAL_NORMS[self.norm]))
+        return float(self.scale * _norm(b_numeric, DUAL_NORMS[self.norm]))
 
     def numeric_distance(self, shift: np.ndarray) -> float:
         """Distance of two points whose numbers differ by ``shift`` (shape (n,)) and nothing else does."""
         if shift.size == 0:
             return 0.0
-        return float(np.linalg.norm(shift, NORMS[self.norm]) / self.scale)
+        return float(_norm(shift, NORMS[self.norm]) / self.scale)
+
+
+def _norm(vector: np.ndarray, order: float) -> float:
+    """A norm whose squares neither overflow nor vanish."""
+    largest = np.abs(vector).max()
+    if not 0 < largest < np.inf:
+        return float(largest)
+    unit = 2.0 ** np.floor(np.log2(largest))
+    return float(unit * np.linalg.norm(vector / unit, order))
 
 
 def ground_metric(
@@ -92,6 +101,8 @@ def ground_metric(
         raise ValueError(f'label_cost must be a positive number, "n_categorical" or inf, not {label_cost!r}.')
     if not isinstance(p, Real) or not 0 < p < np.inf:
         raise ValueError(f"p must be a positive finite number, not {p!r}.")
+    if np.log(max(m, 1)) / p > 700:
+        raise ValueError(f"p = {p!r} is too small: {m} changes would cost {m}^(1/p), which is not finite.")
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}.")
     if metric_scale not in (None, "unit"):
