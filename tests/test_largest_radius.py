@@ -192,6 +192,16 @@ def test_labels_may_cost_much_more_than_the_numbers_differ(norm, penalize_interc
         assert largest_useful_radius(small) == pytest.approx(size * free, rel=1e-8)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("gamma", [0.0, 0.05])
+def test_columns_of_one_value_and_of_next_to_nothing_change_nothing(norm, gamma):
+    problem = random_problem(8, N=20, n=2, norm=norm, gamma=gamma)
+    x = np.column_stack([problem.x, np.full(20, 0.1), problem.x[:, 0] * 1e-11])
+    penalty, bound = np.insert(problem.penalty, 3, [gamma, gamma]), np.inf
+    more = replace(problem, x=x, penalty=penalty, coef_bound=bound)
+    assert largest_useful_radius(more) == pytest.approx(largest_useful_radius(problem), rel=1e-7)
+
+
 # Intercepts that are bounded, penalised or absent
 
 

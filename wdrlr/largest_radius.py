@@ -21,7 +21,16 @@ from wdrlr.separation import candidates, changed
 logger = logging.getLogger("wdrlr")
 
 ACCURACY = 1e-9
-"""Relative; what the programs are solved to, and below what a difference of two values is rounding."""
+"""In a problem's own units: to this the programs are solved, and what is smaller is left out."""
+
+ROUNDING = 1e-12
+"""Of a value of h in a problem's own units."""
+
+DEAREST = 4.0
+"""A penalty that leaves every slope 0 in a problem's own units; what is larger only spoils a solver's tolerances."""
+
+MOST_ROUNDS = 300
+"""Of cuts; on small problems some dozens do."""
 
 LINEAR_METHODS = ("highs-ipm", "highs-ds")
 """Tried in this order: on thousands of rows the simplex method is slower, and gives up more often."""
@@ -142,7 +151,7 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     size = np.abs(problem.x).max(axis=0, initial=0.0)
     # How large each slope of a number may be alone; what it can be worth is no more.
     reach = size / problem.metric.scale / unit
-    nothing = reach < 1e-12
+    nothing = reach < ACCURACY
     size[nothing] = reach[nothing] = 1.0
     factor = np.ones(problem.n_coefficients)
     factor[1 : 1 + problem.n_numeric] = size
@@ -150,7 +159,7 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
         problem,
         x=np.where(nothing, 0.0, problem.x / size),
         metric=replace(problem.metric, scale=problem.metric.scale * unit),
-        penalty=problem.penalty / factor,
+        penalty=np.minimum(problem.penalty / factor, DEAREST),
     )
     dear = 1e3 * (problem.n_numeric + problem.n_categorical) < own.metric.label_change < np.inf
     if dear and _surplus(problem) == 0:
@@ -178,30 +187,32 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
     N, p, n = problem.n_samples, problem.n_coefficients, problem.n_numeric
     excess = sp.eye_array(N, program.q.size, k=program.q.size - N, format="csr")
     known: set = set()
-    while True:
+    tangents = program.ball is not None and method != "CLARABEL"
+    for _ in range(MOST_ROUNDS):
         x, value = _minimise(program, method)
         d, upper = x[:p].copy(), -value / N
         new = _violated(problem, slope, d, (program.own + excess) @ x)
         new = new[np.array([key not in known for key in new.keys()], dtype=bool)]
         known.update(new.keys())
         length = _length(problem, d, reach)
-        d[1 : 1 + n] /= max(length, 1.0)
+        d /= max(length, 1.0)
         lower = -_h(problem, slope, d)
-        if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or length > 1 + ACCURACY):
+        outside = tangents and length > 1 + ACCURACY
+        if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside):
             break
         rows, limits = [program.A], [program.limit]
         if len(new):
             t = _slopes(problem, new.flipped, slope, new.sample)
             rows.append(_wide(t[:, None] * new.rows(problem), 0, x.size) - (program.own + excess)[new.sample])
             limits.append(new.costs(problem))
-        if length > 1 + ACCURACY:
+        if outside:
             direction = d[1 : 1 + n] / reach
             rows.append(_wide((direction / np.linalg.norm(direction) / reach)[None, :], 1, x.size))
             limits.append(np.ones(1))
         program = replace(program, A=sp.vstack(rows, format="csr"), limit=np.concatenate(limits))
     if abs(upper - lower) > 1e-7 * max(upper, lower, 1e-3):
         raise ConicSolverError(f"{method} found {upper:.9g} where there is {lower:.9g}")
-    return lower if lower > 1e-12 else 0.0
+    return lower if lower > ROUNDING else 0.0
 
 
 def _wide(columns: np.ndarray, first: int, width: int) -> sp.sparray:
@@ -234,7 +245,7 @@ def _violated(problem: Problem, slope: dict[float, float], d: np.ndarray, s: np.
     for flipped in problem.label_flips:
         found = candidates(problem, d, flipped)
         values = _slopes(problem, flipped, slope)[:, None] * found.argument - found.cost
-        above = np.flatnonzero(values.max(axis=1) > s + ACCURACY * max(1.0, np.abs(d).max()))
+        above = np.flatnonzero(values.max(axis=1) > s + ACCURACY)
         z = changed(problem, found, np.argmax(values, axis=1))[above]
         cuts.append(Cuts(above, z, np.full(len(above), flipped)))
     return join(*cuts)
