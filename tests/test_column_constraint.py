@@ -1,5 +1,6 @@
 """Theorem 1's program and Algorithm 1 against each other, against an independent program, and against closed forms."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import cvxpy as cp
@@ -347,3 +348,13 @@ def test_a_box_that_binds_beside_a_penalty_and_the_norm(norm, p):
     for seed in range(4):
         problem = random_problem(seed, **setting, norm=norm, p=p, radius=0.001)
         assert solve_column_constraint(problem, all_violated=True).gap <= 1e-6
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e6, 1e8])
+def test_numbers_far_from_0(shift):
+    problem = random_problem(6, N=40, n=2, radius=0.02)
+    far = replace(problem, x=problem.x + np.array([shift, 0.0]))
+    near = solve_column_constraint(problem, all_violated=True)
+    solution = solve_column_constraint(far, all_violated=True)
+    assert solution.gap <= 1e-6
+    assert abs(solution.upper - near.upper) <= solution.gap + near.gap

@@ -201,9 +201,19 @@ def solve_monolithic(
 
 
 def _in_own_units(problem: Problem) -> Problem:
-    """Numbers of a size of 1 at most, and transport cost in a unit that fits."""
-    largest = float(np.abs(problem.x).max(initial=0.0))
-    return with_distance_unit(with_number_unit(problem, power_of_two(largest)), 1.0)
+    """Numbers around 0 and of a size of 1 at most, and transport cost in a unit that fits."""
+    centred = replace(problem, x=problem.x - _center(problem))
+    return with_distance_unit(with_number_unit(centred, _number_unit(problem)), 1.0)
+
+
+def _center(problem: Problem) -> np.ndarray:
+    """From where numbers are counted: their means if b_0 is free to make up for it, else 0; shape (n,)."""
+    free = problem.fit_intercept and problem.penalty[0] == 0 and np.isinf(problem.coef_bound[0])
+    return problem.w @ problem.x if free else np.zeros(problem.n_numeric)
+
+
+def _number_unit(problem: Problem) -> float:
+    return power_of_two(float(np.abs(problem.x - _center(problem)).max(initial=0.0)))
 
 
 def _certified(
@@ -221,14 +231,15 @@ def _certified(
 
     The program is that of ``problem``, which is ``given`` in units of its own.
     """
-    factor = np.ones(problem.n_coefficients)  # b of the given problem over b
-    if problem.n_numeric:
-        factor[1 : 1 + problem.n_numeric] = 1.0 / power_of_two(float(np.abs(given.x).max()))
+    factor = np.ones(problem.n_coefficients)  # slopes of the given problem over those of the program
+    factor[1 : 1 + problem.n_numeric] = 1.0 / _number_unit(given)
 
     def certificate_of(program: ProgramSolution) -> Solution:
         points = dual_points(problem, cuts, program.mass, program.b, tol)
         points = [replace(point, wall=point.wall / factor) for point in points]
-        return certified(given, program.b * factor, points, tol, keep_residue)
+        b = program.b * factor
+        b[0] -= _center(given) @ given.numeric(b)
+        return certified(given, b, points, tol, keep_residue)
 
     solution = certificate_of(program)
     seconds = 0.0

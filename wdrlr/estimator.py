@@ -112,7 +112,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         ``time_limit``, ``max_cuts``; see ``wdrlr.column_constraint``. By default all violated samples get a cut in each
         round, which gives the same solution as the paper's one cut a round, sooner.
     conic_solver : {"auto", "MOSEK", "CLARABEL", "SCS"}, default "auto"
-        For the two conic ways. "auto": MOSEK if its licence can be checked out, else CLARABEL.
+        For the two conic ways. "auto": MOSEK if its licence can be checked out, else CLARABEL. SCS is stopped after 60
+        s a program unless ``time_limit`` is given.
     tol : float, default 1e-6
         Certified absolute gap of the objective at which to stop.
     max_iter : int, default 1000
@@ -558,10 +559,12 @@ def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
 
 
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
-    """The smallest radius at which all slopes of the robust logistic regression are 0 at the optimum.
+    """The smallest radius from which on all slopes of the robust logistic regression are 0 at the optimum.
 
     The counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is found by linear
-    programming (a cone program for norm="l2" and several numbers), see ``wdrlr.largest_radius``.
+    programming (a cone program for norm="l2" and several numbers), see ``wdrlr.largest_radius``. inf if no radius makes
+    all slopes 0, which takes labels that cannot be changed, an intercept that is absent or bounded, and slopes that can
+    stand in for it.
 
     Parameters
     ----------
