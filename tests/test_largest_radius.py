@@ -202,6 +202,19 @@ def test_columns_of_one_value_and_of_next_to_nothing_change_nothing(norm, gamma)
     assert largest_useful_radius(more) == pytest.approx(largest_useful_radius(problem), rel=1e-7)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_levels_may_cost_much_more_than_labels(norm, seed):
+    """Four samples, three of them at levels of their own: slopes without end cost nothing there."""
+    problem = random_problem(seed, N=4, n=3, n_levels=(5, 5), norm=norm, label_cost=2.4e-3)
+    problem.z[:] = [[1, 2], [2, 0], [1, 2], [1, 0]]
+    radius = largest_useful_radius(problem)
+    assert radius > 0
+    for cost in (1e3, 1e9):
+        dear = replace(problem, metric=replace(problem.metric, level_cost=cost))
+        assert largest_useful_radius(dear) == pytest.approx(radius, rel=1e-7)
+
+
 # Intercepts that are bounded, penalised or absent
 
 

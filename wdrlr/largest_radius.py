@@ -158,7 +158,12 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     own = replace(
         problem,
         x=np.where(nothing, 0.0, problem.x / size),
-        metric=replace(problem.metric, scale=problem.metric.scale * unit),
+        # Scores far beyond kappa are of no use, so that a level need not cost more.
+        metric=replace(
+            problem.metric,
+            scale=problem.metric.scale * unit,
+            level_cost=min(problem.metric.level_cost, 1e4 * problem.metric.label_cost),
+        ),
         penalty=np.minimum(problem.penalty / factor, DEAREST),
     )
     dear = 1e3 * (problem.n_numeric + problem.n_categorical) < own.metric.label_change < np.inf
