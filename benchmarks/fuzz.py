@@ -753,7 +753,7 @@ def _verdict_on_radius_max(judge: Judge, value: float, rivals: dict[float, list[
     The first two rivals are constant models. Only clear cases count: radii a thousandth larger, and values better by
     more than the best constant was searched for.
     """
-    if not np.isfinite(value):
+    if np.isnan(value) or (np.isinf(value) and np.isfinite(judge.kappa)):
         return "nan", f"radius_max is {value}"
     if value < 0:
         return "wrong", f"radius_max is {value}"
