@@ -17,7 +17,7 @@ purpose).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -231,12 +231,12 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     b : ndarray of shape (1 + n + k,)
         The fit; it matters only at radius 0 without a box, for which the bound is to hold (``LARGEST_SCORE``).
     """
+    dual = _without_forgeries(problem, dual)
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
     sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
-    proper = _proper(problem, dual)
-    cost = problem.level_changes[np.where(proper, np.diff(dual.start), 0)]
+    cost = problem.level_changes[np.diff(dual.start)]
     cost = cost + np.where(dual.flipped, problem.metric.label_change, 0.0)
-    possible = proper & (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
+    possible = (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
     mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
     total = np.bincount(dual.sample, mass, problem.n_samples)
     most_cuts = int(np.bincount(dual.sample, possible, problem.n_samples).max(initial=0))
@@ -256,16 +256,25 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     return value if value > 0 else 0.0  # also where it is nan
 
 
-def _proper(problem: Problem, dual: DualPoint) -> np.ndarray:
-    """Which cuts change existing features, each once, into existing levels or the mixture; bool (C,)."""
+def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:
+    """Without the mass of cuts that change a feature twice, or none that exists, or into no level of it."""
     m = problem.n_categorical
-    cut = np.repeat(np.arange(len(dual.mass)), np.diff(dual.start))
+    n_changes = np.diff(dual.start)
+    cut = np.repeat(np.arange(len(dual.mass)), n_changes)
     n_levels = np.array([*problem.n_levels, 0])[np.where((dual.feature >= 0) & (dual.feature < m), dual.feature, m)]
-    wrong = (dual.level >= n_levels) | (n_levels == 0)
+    forged = dual.level >= n_levels
     order = np.lexsort([dual.feature, cut])
-    twice = np.zeros(len(cut), dtype=bool)
-    twice[order[1:]] = (np.diff(cut[order]) == 0) & (np.diff(dual.feature[order]) == 0)
-    return np.bincount(cut[wrong | twice], minlength=len(dual.mass)) == 0
+    forged[order[1:]] |= (np.diff(cut[order]) == 0) & (np.diff(dual.feature[order]) == 0)
+    if not forged.any():
+        return dual
+    honest = np.bincount(cut[forged], minlength=len(dual.mass)) == 0
+    return replace(
+        dual,
+        mass=np.where(honest, dual.mass, 0.0),
+        start=np.concatenate([[0], np.cumsum(np.where(honest, n_changes, 0))]),
+        feature=dual.feature[honest[cut]],
+        level=dual.level[honest[cut]],
+    )
 
 
 def _charge(
