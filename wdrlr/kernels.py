@@ -495,7 +495,7 @@ def dual_point(E, x, w, pool, mass, v):
 
 @jit
 def absorb(balance, data, pool, mass, v):
-    """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (see ``carry_out``).
+    """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (not carried out).
 
     The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
     common level of its feature: an amount eps of a cut with slope t that changes no feature yet is moved to that level,
@@ -505,8 +505,8 @@ def absorb(balance, data, pool, mass, v):
     Returns
     -------
     entropy : the change of sum_c mass H(v / mass)
-    moved : sum of all eps; inf if for some level there is no such cut
-    balance : (E,), zero but for the numbers' part
+    moved : sum of all eps; inf if for some level there is no such cut, or the intercept's share is too large
+    balance : (E,), zero but for the numbers' part where ``moved`` is finite
     bent, dv : the cut whose v changes, and by how much
     cut, level, amount : (Q,) what mass moves: from which cut, to which level (counted through), how much
     """
