@@ -9,11 +9,12 @@ import pytest
 
 from tests.instances import at, cost_by_hand, enumerated_points, random_problem, worst_case_by_hand
 from wdrlr import column_constraint
-from wdrlr.certificate import objective
+from wdrlr.certificate import check, objective
 from wdrlr.closed_form import best_constant, constant_objective, optimal_constant
 from wdrlr.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.conic import OutOfTime
 from wdrlr.cuts import all_cuts
+from wdrlr.dual_repair import dual_points
 from wdrlr.largest_radius import largest_useful_radius
 from wdrlr.programs import ProgramSolution, solve_program
 from wdrlr.runtimes import instance
@@ -358,3 +359,12 @@ def test_numbers_far_from_0(shift):
     solution = solve_column_constraint(far, all_violated=True)
     assert solution.gap <= 1e-6
     assert abs(solution.upper - near.upper) <= solution.gap + near.gap
+
+
+def test_masses_that_carry_no_curvature_break_nothing():
+    """Slopes of 1 leave a matrix of 1e-300, and its inverse overflowed."""
+    problem = random_problem(0, N=4, n=1, n_levels=(2,), radius=1e-6)
+    b = np.full(problem.n_coefficients, 1e4)
+    cuts = all_cuts(problem, 100)
+    for dual in dual_points(problem, cuts, np.full(len(cuts), 1e-200), b, 1e-6):
+        assert np.isfinite(check(problem, b, dual).lower)

@@ -40,7 +40,8 @@ def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, t
     value = log_loss(rows @ b) - np.nan_to_num(lam * costs)
     slack = _largest(value, cuts.sample, problem.n_samples)[cuts.sample] - value
     some = (mass, np.where(slack > 1e-4, 0.0, mass))
-    return [_repaired(problem, cuts, costs, rows, masses, b, lam, tol) for masses in some]
+    with np.errstate(all="ignore"):  # what is not finite, the certificate drops
+        return [_repaired(problem, cuts, costs, rows, masses, b, lam, tol) for masses in some]
 
 
 def cut_dual_point(problem: Problem, cuts: Cuts, mass: np.ndarray, v: np.ndarray, wall: np.ndarray) -> DualPoint:
