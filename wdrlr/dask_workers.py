@@ -1,25 +1,25 @@
 """Cells on the workers of a running dask scheduler: the way beyond one machine. Needs the extra "dask"."""
 
 import asyncio
+import pickle
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from wdrlr.results import versions
 
 ANSWER_SECONDS = 8
-"""How long a scheduler may take to answer."""
+"""How long a scheduler, or a worker, may take to answer."""
 
-ASK_SECONDS = 4
+ASK_SECONDS = 2
 """How long nothing is heard of cells before the scheduler is asked whether it is there."""
 
 WORKER_SECONDS = 60
 """How long it may take until there is a worker; a cluster that adapts starts one only when it is asked to."""
-
-_GO_ON = "finished cells are saved, run again to go on"
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def connected(scheduler: str) -> Iterator:
         If dask or distributed is not installed.
     ConnectionError
         If no address is known, nothing answers there, or there is no worker.
-    OtherVersions
+    RuntimeError
         If a worker has other versions, or cannot import this package.
     """
     try:
@@ -62,26 +62,25 @@ def connected(scheduler: str) -> Iterator:
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, asyncio.wait_for(_identity(address), ANSWER_SECONDS)).result()
         client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        # also a TimeoutError, which is an OSError
+    except Exception as error:  # a web server's answer, for one, is read as the size of a message: a MemoryError
         said = str(error) or f"nothing in {ANSWER_SECONDS} seconds"
         raise ConnectionError(f"no dask scheduler answers at {address!r} ({said}): is it running?") from error
-    with client:
+    try:
         try:
-            client.submit(versions, pure=False).result(timeout=WORKER_SECONDS)
+            client.submit(int, pure=False).result(timeout=WORKER_SECONDS)
         except TimeoutError:
-            raise _no_worker(address) from None
-        except ImportError:
-            pass  # said below, with the worker's name
-        asked = client.sync(client.run, versions, on_error="return", callback_timeout=WORKER_SECONDS)
-        # An OSError is of the connection: that worker is gone, and another takes its cells.
-        answers = {worker: found for worker, found in asked.items() if not isinstance(found, OSError)}
-        if not answers:
-            raise _no_worker(address)
-        for worker, found in answers.items():
-            if found != versions():
-                raise OtherVersions(f"the dask worker {worker} has other versions: {found}, here {versions()}")
+            if not _ask(client, client.nthreads):  # else they have other work, and the cells wait for their turn
+                raise ConnectionError(
+                    f"the dask scheduler at {address} has no worker: "
+                    f"start some with `dask worker {address} --nthreads 1`"
+                ) from None
+        _, strangers = _workers(client)
+        if strangers:
+            raise RuntimeError(_said(strangers))
         yield client
+    finally:
+        with suppress(TimeoutError):  # a silent scheduler takes no leave
+            client.close(timeout=1)
 
 
 async def _identity(address: str) -> dict:
@@ -92,29 +91,58 @@ async def _identity(address: str) -> dict:
         return await scheduler.identity()
 
 
-def _no_worker(address: str) -> ConnectionError:
-    return ConnectionError(
-        f"the dask scheduler at {address} has no worker: start some with `dask worker {address} --nthreads 1`"
-    )
+def _ask(client, question: Callable[[], Awaitable]):
+    """The scheduler's answer; ConnectionError if there is none in time."""
+
+    async def answer():
+        return await question()
+
+    try:
+        return client.sync(answer, callback_timeout=ANSWER_SECONDS)
+    except Exception as error:  # of the connection, or of a client that has closed itself
+        raise _gone("it does not answer") from error
 
 
-class OtherVersions(RuntimeError):
-    """A worker has other versions than the process that gives it work, or cannot import this package."""
+def _gone(reason: str) -> ConnectionError:
+    return ConnectionError(f"the dask scheduler went away ({reason}); finished cells are saved, run again to go on")
 
 
-def _attempt_with(wanted: str, attempt: Callable, cell):
-    """``attempt(cell)`` on a worker, unless it has other versions than those wanted: it may have come later."""
-    if versions() != wanted:
-        from distributed import get_worker
+def _workers(client) -> tuple[list[str], dict[str, object]]:
+    """The workers with the versions of this process, and those without, with what they have.
 
-        raise OtherVersions(f"the dask worker {get_worker().address} has other versions: {versions()}, wanted {wanted}")
-    return attempt(cell)
+    A worker that is ended while it is asked, or is silent, is in neither: another takes its cells.
+    """
+
+    async def asked(worker: str) -> dict[str, object]:
+        try:
+            answer = client.run(versions, workers=[worker], on_error="return")
+            # Half of it, since otherwise a silent worker is taken for a silent scheduler.
+            return await asyncio.wait_for(answer, ANSWER_SECONDS / 2)
+        except OSError as error:
+            return {worker: error}
+
+    async def all_asked() -> list[dict[str, object]]:
+        return await asyncio.gather(*map(asked, await client.nthreads()))
+
+    found = {worker: answer for answers in _ask(client, all_asked) for worker, answer in answers.items()}
+    same = [worker for worker, answer in found.items() if answer == versions()]
+    others = {
+        worker: answer for worker, answer in found.items() if worker not in same and not isinstance(answer, OSError)
+    }
+    return same, others
+
+
+def _said(strangers: dict[str, object]) -> str:
+    worker, found = min(strangers.items())
+    return f"the dask worker {worker} has other versions: {found}, here {versions()}"
 
 
 def outcomes_by_dask(client, attempt: Callable, cells: Sequence, n_jobs: int) -> Iterator[tuple]:
-    """Yield ``attempt(cell)`` as the cells are finished, in any order.
+    """Yield ``attempt(cell)`` as the cells are finished, in any order, while workers come and go.
 
-    A cell that takes its worker down several times is an outcome without a row, with the traceback of that.
+    A worker that comes later with other versions computes nothing, and a warning names it. Workers that die are blamed
+    on all cells that they had: such a cell is tried again alone, and if workers die then, too, it is an outcome without
+    a row, with the traceback of that.
 
     Parameters
     ----------
@@ -129,40 +157,73 @@ def outcomes_by_dask(client, attempt: Callable, cells: Sequence, n_jobs: int) ->
     ------
     ConnectionError
         If the scheduler goes away, or does not answer any more.
-    OtherVersions
-        If a worker that came later has other versions; it computes nothing.
+    RuntimeError
+        If only workers with other versions are left.
     """
-    waiting, cell_of, done = iter(cells), {}, SimpleQueue()
+    from distributed import KilledWorker
+    from distributed.protocol.pickle import dumps
 
-    def hand_out(n: int | None) -> None:
-        for cell in islice(waiting, n):
-            future = client.submit(_attempt_with, versions(), attempt, cell, pure=False)
-            cell_of[future] = cell
-            future.add_done_callback(done.put)
+    def attempt_if_same(wanted: str, pickled: bytes):
+        # Being local, it is sent by value: a worker without this package would close itself over a name in it.
+        try:
+            from wdrlr.results import versions
+        except ImportError:
+            return None
+        return pickle.loads(pickled)() if versions() == wanted else None
 
-    try:
-        hand_out(n_jobs if n_jobs > 0 else None)
-        while cell_of:
-            try:
-                future = done.get(timeout=ASK_SECONDS)
-            except Empty:
-                try:
-                    client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
-                except (OSError, asyncio.CancelledError) as error:
-                    raise ConnectionError(f"the dask scheduler does not answer; {_GO_ON}") from error
-                continue
+    waiting, suspects = list(reversed(cells)), []
+    handed_out: dict = {}  # from futures to cells, whether alone, and whether directed
+    finished: SimpleQueue = SimpleQueue()
+    preferred: list[str] = []  # workers, once there are others with other versions
+    warned: set[str] = set()
+
+    def hand_out(cell, alone: bool) -> None:
+        where = {"workers": preferred, "allow_other_workers": True} if preferred else {}
+        pickled = dumps(partial(attempt, cell))
+        future = client.submit(attempt_if_same, versions(), pickled, pure=False, **where)
+        handed_out[future] = cell, alone, bool(preferred)
+        future.add_done_callback(finished.put)
+
+    def look_for_strangers() -> None:
+        nonlocal preferred
+        same, strangers = _workers(client)
+        if strangers and not same:
+            raise RuntimeError(f"{_said(strangers)}; finished cells are saved, run again to go on")
+        preferred = same if strangers else []
+        if strangers.keys() - warned:
+            warnings.warn(f"{_said(strangers)}; it computes nothing", stacklevel=2)
+            warned.update(strangers)
+
+    while waiting or suspects or handed_out:
+        while waiting and (n_jobs < 0 or len(handed_out) < n_jobs):
+            hand_out(waiting.pop(), alone=False)
+        if not handed_out:
+            hand_out(suspects.pop(), alone=True)
+        try:
+            future = finished.get(timeout=ASK_SECONDS)
+        except Empty:
+            _ask(client, client.nthreads)
+            continue
+        cell, alone, directed = handed_out.pop(future)
+        try:
+            outcome = future.result(timeout=ASK_SECONDS)
+        except TimeoutError:  # on the way from the worker
+            _ask(client, client.nthreads)
+            handed_out[future] = cell, alone, directed
+            finished.put(future)
+        except KilledWorker:
+            if alone:
+                yield cell, None, traceback.format_exc()
+            else:
+                suspects.append(cell)
+        except Exception as error:
             if future.cancelled():
-                raise ConnectionError(f"the dask scheduler went away; {_GO_ON}")
-            cell = cell_of.pop(future)
-            try:
-                outcome = future.result()
-            except OtherVersions as error:
-                raise OtherVersions(f"{error}; {_GO_ON} without it") from None
-            except (ImportError, AttributeError) as error:
-                raise OtherVersions(f"a dask worker cannot import this package ({error}); {_GO_ON}") from error
-            except Exception:
-                outcome = cell, None, traceback.format_exc()
-            yield outcome
-            hand_out(1)
-    finally:
-        client.cancel(list(cell_of))
+                raise _gone("it has lost the cells") from error
+            yield cell, None, traceback.format_exc()
+        else:
+            if outcome is None:
+                if directed or not preferred:
+                    look_for_strangers()
+                hand_out(cell, alone)
+            else:
+                yield outcome

@@ -34,7 +34,7 @@ from wdrlr.datasets import load_dataset
 from wdrlr.methods import METHODS, Method
 from wdrlr.path import solve_grid
 from wdrlr.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
-from wdrlr.results import Row, announce_other_versions, check_writable, load_rows, save_rows, to_frame, versions
+from wdrlr.results import Row, check_writable, load_rows, save_rows, to_frame, versions
 
 BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
@@ -162,7 +162,7 @@ def run_cells(
     missing = [cell for cell in cells if cell.key not in rows]
     if missing:
         check_writable(results_dir)
-    computed, failures = [], []
+    failures = []
     with (
         _outcomes(missing, n_jobs, backend, scheduler) as outcomes,
         tqdm(total=len(cells), initial=len(rows), unit="cell") as progress,
@@ -173,9 +173,7 @@ def run_cells(
             else:
                 save_rows(results_dir, [row])
                 rows[cell.key] = row
-                computed.append(row)
                 progress.update()
-    announce_other_versions(computed, results_dir)  # of a dask worker that came later
     if failures:
         names = "; ".join(f"{c.dataset}, {c.method.name}, split {c.split}" for c, _ in failures)
         warnings.warn(

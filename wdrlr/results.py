@@ -192,11 +192,11 @@ def load_rows(folder: Path, keys: Iterable[tuple]) -> dict[tuple, Row]:
                 rows = _read_or_set_aside(path)
         stored.update((_key(row), row) for row in rows)
     found = {key: stored[key] for key in keys if key in stored}
-    announce_other_versions(found.values(), folder)
+    _announce_other_versions(found.values(), folder)
     return found
 
 
-def announce_other_versions(rows: Iterable[Row], folder: Path) -> None:
+def _announce_other_versions(rows: Iterable[Row], folder: Path) -> None:
     """Warn, once, if rows were made by other versions than those in use: how many, and what differs."""
     rows = list(rows)
     now = _by_name(versions())
