@@ -309,11 +309,11 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock.
 
     It is one of the operating system, which itself releases it when its process dies: there are no stale locks to
-    judge. Whoever may not write to the lock file does not get it.
+    judge. Whoever may write to the folder may lock it; without the right to write to the lock file nobody gets it.
     """
     file = folder / ".lock.tmp"
-    lock = FileLock(file, timeout=_LOCK_SECONDS, fallback_to_soft=False)
     try:
+        lock = FileLock(file, timeout=_LOCK_SECONDS, mode=folder.stat().st_mode & 0o666, fallback_to_soft=False)
         lock.acquire()
     except Timeout as error:
         raise TimeoutError(f"cannot lock {folder}: is another run writing there?") from error
