@@ -562,13 +562,14 @@ def test_a_killed_run_goes_on_and_redoes_nothing(tmp_path):
 
 
 KILLED_OFTEN = """
-import os, pathlib, random, signal, sys, time, warnings
+import os, pathlib, random, signal, sys, threading, time, warnings
 sys.path.insert(0, {tests!r})
 import test_experiments as toys
 from tqdm import tqdm
 from wdrlr.experiments import run_cells
 toys.use_toys(setattr)
 tqdm.monitor_interval = 0  # a thread, and forks are safe only without
+tqdm.set_lock(threading.RLock())  # its own is shared by forks, and stays locked when one is killed while it holds it
 warnings.simplefilter("error")  # a damaged file would be said by one
 folder, cells, kills = pathlib.Path(sys.argv[1]), toys.toy_cells(80, 0), 0
 stored = folder / "toy_code_LR_seed0.csv"
