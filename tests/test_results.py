@@ -1,4 +1,5 @@
 import errno
+import gc
 import multiprocessing
 import os
 import signal
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -100,6 +102,22 @@ def test_the_stamp_covers_solvers_and_recipes():
     assert names >= results._NO_NUMBERS
     assert {"tailored.py", "kernels.py", "experiments.py", "protocols.py"} <= names - results._NO_NUMBERS
     assert (results.files("wdrlr.data_prep") / "car.py").is_file()
+
+
+def test_threads_can_stamp_at_the_same_time():
+    def pause(*_):  # dask looks at the garbage collector in this way, too
+        time.sleep(1e-4)
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(pause)
+    gc.set_threshold(200)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            stamps = [threads.submit(results.source_stamp) for _ in range(4)]
+    finally:
+        gc.callbacks.remove(pause)
+        gc.set_threshold(*thresholds)
+    assert {stamp.result() for stamp in stamps} == {results.source_stamp()}
 
 
 def test_a_row_with_the_same_key_is_replaced(tmp_path):

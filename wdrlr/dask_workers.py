@@ -66,10 +66,10 @@ def connected(scheduler: str) -> Iterator:
         said = str(error) or f"nothing in {ANSWER_SECONDS} seconds"
         raise ConnectionError(f"no dask scheduler answers at {address!r} ({said}): is it running?") from error
     try:
-        try:
-            client.submit(int, pure=False).result(timeout=WORKER_SECONDS)
-        except TimeoutError:
-            if not _ask(client, client.nthreads):  # else they have other work, and the cells wait for their turn
+        if not _ask(client, client.nthreads):
+            try:
+                client.submit(int, pure=False).result(timeout=WORKER_SECONDS)
+            except TimeoutError:
                 raise ConnectionError(
                     f"the dask scheduler at {address} has no worker: "
                     f"start some with `dask worker {address} --nthreads 1`"

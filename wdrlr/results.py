@@ -11,6 +11,7 @@ import io
 import math
 import re
 import tempfile
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -75,6 +76,8 @@ _NO_NUMBERS = frozenset(
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
 # A row ends with its versions, and they end with a number that always has three parts, so that a cut is seen.
 _ALL_VERSIONS = re.compile(rf"python=\S+ wdrlr=\S+( \S+=\S+)* {_PACKAGES[-1]}=\d+\.\d+\.\d\S*")
+# Python 3.11 cannot build the trees of two sources at a time: threads of a dask worker would get a SystemError.
+_ONE_TREE_AT_A_TIME = threading.Lock()
 _BOOLEANS = {"True": True, "False": False}
 
 Row = dict[str, object]
@@ -106,7 +109,8 @@ def source_stamp() -> str:
 
 def _bare(source: str) -> str:
     """The code of a module without comments, layout and docstrings."""
-    tree = ast.parse(source)
+    with _ONE_TREE_AT_A_TIME:
+        tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
