@@ -81,10 +81,6 @@ def test_workers_of_other_versions_are_refused(scheduler, monkeypatch):
 
 
 def test_a_worker_that_dies_while_asked_is_not_one_of_other_versions(scheduler, tmp_path, monkeypatch):
-    from distributed import Client
-
-    with Client(scheduler, set_as_default=False) as client:  # a worker that another test killed may not be back yet
-        client.wait_for_workers(2, timeout=60)
     here, real = os.getpid(), versions()
 
     def die_when_first_asked():
