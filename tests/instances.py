@@ -57,6 +57,21 @@ def at(problem, radius):
     return replace(problem, radius=radius)
 
 
+def in_other_units(problem, c):
+    """Numbers, costs and radius times c; slopes of numbers are then divided by it, and so are their bounds."""
+    factor = np.ones(problem.n_coefficients)
+    factor[1 : 1 + problem.n_numeric] = c
+    metric = replace(problem.metric, label_cost=problem.metric.label_cost * c, level_cost=problem.metric.level_cost * c)
+    return replace(
+        problem,
+        x=problem.x * c,
+        metric=metric,
+        radius=problem.radius * c,
+        penalty=problem.penalty * factor,
+        coef_bound=problem.coef_bound / factor,
+    )
+
+
 def random_coefficients(problem, seed=0, size=1.0):
     b = np.random.default_rng(1000 + seed).normal(size=problem.n_coefficients) * size
     b[0] *= problem.fit_intercept

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.instances import at, random_problem
+from tests.instances import at, in_other_units, random_problem
 from wdrlr import WassersteinLogisticRegression, largest_radius, radius_max
 from wdrlr.certificate import worst_case_loss
 from wdrlr.closed_form import best_constant
@@ -100,20 +100,6 @@ def test_radius_max_of_a_table():
 
 
 # Units
-
-
-def in_other_units(problem, c):
-    """x, kappa, the cost of a level and what numbers pay as penalty times c: the radius is too."""
-    factor = np.ones(problem.n_coefficients)
-    factor[1 : 1 + problem.n_numeric] = c
-    metric = replace(problem.metric, label_cost=problem.metric.label_cost * c, level_cost=problem.metric.level_cost * c)
-    return replace(
-        problem,
-        x=problem.x * c,
-        penalty=problem.penalty * factor,
-        coef_bound=problem.coef_bound / factor,
-        metric=metric,
-    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.instances import random_problem
+from tests.instances import in_other_units, random_problem
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.certificate import objective
 from wdrlr.column_constraint import solve_column_constraint, solve_monolithic
@@ -30,21 +30,6 @@ SETTINGS = [
 ]
 
 
-def scaled(problem, c):
-    """Numbers, costs and radius times c; slopes of numbers are then divided by it, and so are their bounds."""
-    factor = np.ones(problem.n_coefficients)
-    factor[1 : 1 + problem.n_numeric] = c
-    metric = replace(problem.metric, label_cost=problem.metric.label_cost * c, level_cost=problem.metric.level_cost * c)
-    return replace(
-        problem,
-        x=problem.x * c,
-        metric=metric,
-        radius=problem.radius * c,
-        penalty=problem.penalty * factor,
-        coef_bound=problem.coef_bound / factor,
-    )
-
-
 def same(solution, other):
     """Bit for bit, but for what the certificate takes off its lower bound for rounding."""
     assert solution.lower == pytest.approx(other.lower, abs=1e-13)
@@ -56,14 +41,14 @@ def test_powers_of_two_change_nothing(setting):
     problem = random_problem(3, **{"N": 30, "n": 2, **setting})
     fast, slow = solve_tailored(problem), solve_column_constraint(problem, all_violated=True)
     for exponent in (-30, -7, 1, 13, 30):
-        other = scaled(problem, 2.0**exponent)
+        other = in_other_units(problem, 2.0**exponent)
         assert same(solve_tailored(other), fast)
         assert same(solve_column_constraint(other, all_violated=True), slow)
 
 
 def test_powers_of_two_change_nothing_for_the_monolithic_program():
     problem = random_problem(3, N=10, n=2)
-    assert same(solve_monolithic(scaled(problem, 2.0**20)), solve_monolithic(problem))
+    assert same(solve_monolithic(in_other_units(problem, 2.0**20)), solve_monolithic(problem))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -72,7 +57,7 @@ def test_any_factor_changes_nothing_within_the_gaps(setting):
     fast = solve_tailored(problem, tol=1e-9)
     assert fast.gap <= 1e-9
     for c in (1e-9, 3e-4, 7.3, 1e6, 1e9):
-        solution = solve_tailored(scaled(problem, c), tol=1e-9)
+        solution = solve_tailored(in_other_units(problem, c), tol=1e-9)
         assert solution.gap <= 1e-9
         assert abs(solution.upper - fast.upper) <= solution.gap + fast.gap
 

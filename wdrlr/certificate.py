@@ -85,8 +85,8 @@ class Certificate(NamedTuple):
     lam: float
 
 
-def check(problem: Problem, b: np.ndarray, dual: DualPoint | None) -> Certificate:
-    """The certificate of coefficients b by a dual point; without one, the lower bound is 0.
+def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certificate:
+    """The certificate of coefficients b by the best of some dual points; without one, the lower bound is 0.
 
     Parameters
     ----------
@@ -95,12 +95,11 @@ def check(problem: Problem, b: np.ndarray, dual: DualPoint | None) -> Certificat
     """
     upper, lam = objective(problem, b)
     rounding = _rounding_of_objective(problem, b, upper)
-    least = 0.0
-    if dual is not None:
-        # b = 0 has log 2, and so has the optimum at most; b too bounds it, unless it breaks a constraint.
-        feasible = (problem.feasible(b) == b).all()
-        level = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
-        least = dual_value(problem, dual, min(upper + rounding, level) if feasible else level, b)
+    # b = 0 has log 2, and so has the optimum at most; b too bounds it, unless it breaks a constraint.
+    level = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
+    if (problem.feasible(b) == b).all():
+        level = min(upper + rounding, level)
+    least = max((dual_value(problem, dual, level, b) for dual in dual_points), default=0.0)
     return Certificate(upper, least - rounding, lam)
 
 

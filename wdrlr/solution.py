@@ -80,12 +80,12 @@ def certified(
     """
     began = perf_counter()
     b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
-    best = max((check(problem, b, dual) for dual in dual_points or [None]), key=lambda found: found.lower)
+    best = check(problem, b, *dual_points)
     constant = best_constant(problem)
     level = max(best.upper, best.lower + tol)
     if not keep_residue and (b != constant).any() and constant_objective(problem, constant) <= level:
         b = constant
-        best = max((check(problem, b, dual) for dual in dual_points or [None]), key=lambda found: found.lower)
+        best = check(problem, b, *dual_points)
     lower = best.lower if best.lower <= best.upper else -np.inf
     record["certificate_seconds"] = perf_counter() - began
     return Solution(b=b, lam=best.lam, upper=best.upper, lower=lower, **record)

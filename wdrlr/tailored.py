@@ -260,8 +260,9 @@ class _InteriorPoint:
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_limits()
         # Multipliers of tops stand for mass that is moved, and should be no larger than that.
-        tops_count = self.n_top_rows and problem.radius > 0
-        self.least_mass = 0.3 * problem.radius / self.change_cost if tops_count else np.inf
+        self.least_mass = np.inf
+        if self.n_top_rows and problem.radius > 0:
+            self.least_mass = 0.3 * problem.radius / self.change_cost
         self.theta = np.zeros(E)
         self.theta[-1] = NO_CHANGE
         if problem.radius > 0:
