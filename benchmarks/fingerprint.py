@@ -35,15 +35,15 @@ VARIATIONS: tuple[dict[str, Any], ...] = (
 )
 """Each data set meets each of these at two of the radii, in turn."""
 SMALL_SET = "hayes-roth"
-OTHERS: tuple[tuple[type, dict[str, Any]], ...] = (
-    (WassersteinLogisticRegression, {"radius": 0.01, "solver": "column-constraint"}),
-    (WassersteinLogisticRegression, {"radius": 0.01, "solver": "monolithic"}),
-    (WassersteinLogisticRegression, {"radius": 0.01, "p": 2.0}),
-    (WassersteinLogisticRegression, {"radius": 0.1, "p": 0.5, "label_cost": float("inf")}),
-    (ContinuousLogisticRegression, {"radius": 0.01, "coding": "pm1", "metric_scale": "unit"}),
-    (ContinuousLogisticRegression, {"radius": 0.1, "label_cost": "n_categorical"}),
-    (ProfileInferenceLogisticRegression, {}),
-)
+OTHERS: dict[str, Any] = {
+    "Algorithm 1": WassersteinLogisticRegression(0.01, solver="column-constraint"),
+    "monolithic": WassersteinLogisticRegression(0.01, solver="monolithic"),
+    "p = 2": WassersteinLogisticRegression(0.01, p=2.0),
+    "p = 1/2": WassersteinLogisticRegression(0.1, float("inf"), p=0.5),
+    "MT": ContinuousLogisticRegression(0.01, coding="pm1", metric_scale="unit"),
+    "MT, kappa = m": ContinuousLogisticRegression(0.1, "n_categorical"),
+    "PI": ProfileInferenceLogisticRegression(),
+}
 """Other solvers and methods, on one small set."""
 
 
@@ -54,6 +54,7 @@ def fits(names: list[str]) -> Iterator[tuple[str, Any, Any, Any, Any]]:
             data = load_dataset(name)
         except DataUnavailableError:
             continue
+        X = data.X.fillna(data.X.median(numeric_only=True))  # of categories none is missing
         weights = [1.0 + row % 3 for row in range(len(data.y))]
         for turn, options in enumerate(VARIATIONS):
             for kappa in (1.0, "n_categorical"):
@@ -61,10 +62,10 @@ def fits(names: list[str]) -> Iterator[tuple[str, Any, Any, Any, Any]]:
                 weighted = (at + turn) % 3 == 0
                 described = f"{name} kappa={kappa} radius={radius:g} {options}{' weighted' if weighted else ''}"
                 model = WassersteinLogisticRegression(radius, kappa, **options)
-                yield described, model, data.X, data.y, weights if weighted else None
+                yield described, model, X, data.y, weights if weighted else None
         if name == SMALL_SET:
-            for kind, options in OTHERS:
-                yield f"{name} {kind.__name__} {options}", kind(**options), data.X, data.y, None
+            for described, model in OTHERS.items():
+                yield f"{name} {described}", model, X, data.y, None
 
 
 def fingerprints(names: list[str]) -> pd.DataFrame:
