@@ -6,12 +6,12 @@ from functools import lru_cache
 import numpy as np
 
 from wdrlr.datasets import load_dataset
-from wdrlr.encoding import fit_encoding, level_matrix
-from wdrlr.experiments import prepare_numbers, prepare_reference, split_rows
-from wdrlr.metric import ground_metric
-from wdrlr.problem import Problem
-from wdrlr.protocols import PROTOCOLS
-from wdrlr.synthetic import categorical_problem, synthetic_data
+from wdrlr.model.encoding import fit_encoding, level_matrix
+from wdrlr.model.metric import ground_metric
+from wdrlr.model.problem import Problem
+from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
+from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.synthetic import categorical_problem, synthetic_data
 
 
 def uci(name: str, kappa: str, radius: float) -> Problem:

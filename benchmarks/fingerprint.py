@@ -19,8 +19,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from wdrlr import WassersteinLogisticRegression, load_dataset
-from wdrlr.baselines import ContinuousLogisticRegression, ProfileInferenceLogisticRegression
 from wdrlr.datasets import DATASETS, DataUnavailableError
+from wdrlr.paper.baselines import ContinuousLogisticRegression, ProfileInferenceLogisticRegression
 
 RADII = (0.0, 1e-6, 1e-4, 1e-2, 0.1, 1.0)
 VARIATIONS: tuple[dict[str, Any], ...] = (

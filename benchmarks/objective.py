@@ -8,8 +8,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import some_rows
 from benchmarks.solvers import SOLVERS
-from wdrlr.certificate import objective as value_at
-from wdrlr.problem import Problem
+from wdrlr.model.certificate import objective as value_at
+from wdrlr.model.problem import Problem
 
 LONG = 10.0
 """A run of more than so many seconds is not repeated."""

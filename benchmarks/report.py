@@ -14,9 +14,10 @@ import pandas as pd
 import seaborn as sns
 
 from benchmarks.store import read
-from wdrlr.methods import METHODS
-from wdrlr.paper import published_values
-from wdrlr.paths import project_root, replace_file
+from wdrlr.files import replace_file
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.paths import project_root
+from wdrlr.paper.printed import published_values
 
 HERE = Path(__file__).resolve().parent
 MARK = "<!-- written by benchmarks.report; what is below is overwritten -->"

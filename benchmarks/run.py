@@ -19,16 +19,16 @@ from benchmarks.datasets import as_numbers, synthetic, uci, uci_rows, with_metri
 from benchmarks.objective import race
 from benchmarks.solvers import SOLVERS, is_available
 from benchmarks.store import Store
-from wdrlr.closed_form import optimal_constant
 from wdrlr.datasets import DATASETS
-from wdrlr.experiments import run_cell
-from wdrlr.methods import METHODS
-from wdrlr.paper import published_values
-from wdrlr.paths import project_root
-from wdrlr.problem import Problem
-from wdrlr.protocols import PROTOCOLS
-from wdrlr.solution import Solution
-from wdrlr.tailored import Coordinates, solve_tailored
+from wdrlr.model.problem import Problem
+from wdrlr.paper.cells import run_cell
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.paths import project_root
+from wdrlr.paper.printed import published_values
+from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.solvers.closed_form import optimal_constant
+from wdrlr.solvers.interior_point.method import Coordinates, solve_tailored
+from wdrlr.solvers.solution import Solution
 
 TOL = 1e-6
 LR_RADII = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)

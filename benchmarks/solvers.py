@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from wdrlr.column_constraint import solve_column_constraint
-from wdrlr.problem import Problem, merge_duplicates
-from wdrlr.solution import Solution
+from wdrlr.model.problem import Problem, merge_duplicates
+from wdrlr.solvers.column_constraint import solve_column_constraint
+from wdrlr.solvers.solution import Solution
 
 
 class Answer(NamedTuple):
@@ -44,7 +44,7 @@ class Tailored(_Wdrlr):
     """The package's own solver."""
 
     def solve(self, problem: Problem, stop: float) -> Solution:
-        from wdrlr.tailored import solve_tailored
+        from wdrlr.solvers.interior_point.method import solve_tailored
 
         return solve_tailored(problem, tol=stop)
 
@@ -126,7 +126,7 @@ SOLVERS = {
 
 def is_available(name: str) -> bool:
     """Whether what the solver needs is installed."""
-    needs = {"tailored": "wdrlr.tailored", "dro": "dro"}
+    needs = {"tailored": "wdrlr.solvers.interior_point.method", "dro": "dro"}
     return name not in needs or find_spec(needs[name]) is not None
 
 

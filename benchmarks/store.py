@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_info
 
-from wdrlr.paths import replace_file
-from wdrlr.results import processor, versions
+from wdrlr.files import replace_file
+from wdrlr.paper.results import processor, versions
 
 
 class Store:

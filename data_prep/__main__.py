@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from wdrlr.datasets import dataset_counts
+from wdrlr.paper.counts import dataset_counts
 
 
 def as_markdown(counts: pd.DataFrame) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from wdrlr.data_prep.sources import SHIPPED, checksums, verify
-from wdrlr.paths import replace_file
+from wdrlr.files import replace_file
 
 Row = list[str]
 

@@ -26,7 +26,7 @@ from platformdirs import user_cache_path
 
 from wdrlr.data_prep import served
 from wdrlr.data_prep.recipe import ChecksumError, Recipe
-from wdrlr.paths import replace_file
+from wdrlr.files import replace_file
 
 UCI = "https://archive.ics.uci.edu/static/public"
 TIMEOUT = 30.0  # seconds without a byte

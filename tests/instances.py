@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 from scipy.optimize import linprog
 
-from wdrlr.encoding import level_matrix
-from wdrlr.metric import ground_metric
-from wdrlr.problem import Problem
+from wdrlr.model.encoding import level_matrix
+from wdrlr.model.metric import ground_metric
+from wdrlr.model.problem import Problem
 
 
 def random_problem(

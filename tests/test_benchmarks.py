@@ -16,10 +16,10 @@ from benchmarks.run import PARTS
 from benchmarks.solvers import SOLVERS, Logistic, expected_rounds, is_available
 from benchmarks.store import Store, read
 from wdrlr.datasets import load_dataset
-from wdrlr.experiments import prepare_numbers, prepare_reference, split_rows
-from wdrlr.methods import METHODS
-from wdrlr.protocols import PROTOCOLS
-from wdrlr.solution import Solution
+from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.solvers.solution import Solution
 
 ROOT = Path(__file__).parents[1]
 OURS = "tailored" if is_available("tailored") else "all-violated"

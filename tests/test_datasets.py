@@ -11,8 +11,9 @@ import pytest
 
 from wdrlr.data_prep import sources
 from wdrlr.data_prep.__main__ import as_markdown
-from wdrlr.datasets import DATASETS, DataUnavailableError, dataset_counts, load_dataset
-from wdrlr.paper import published_counts, published_values
+from wdrlr.datasets import DATASETS, DataUnavailableError, load_dataset
+from wdrlr.paper.counts import dataset_counts
+from wdrlr.paper.printed import published_counts, published_values
 
 EXPECTED = {
     "breast-cancer": (277, 0, 42, 9),

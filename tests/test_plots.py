@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from wdrlr.methods import METHODS
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.runtimes import COLUMNS, GRIDS, Setting, summarise
 from wdrlr.plots import (
     TEXT_WIDTH,
     box_plots,
@@ -17,7 +18,6 @@ from wdrlr.plots import (
     runtime_panels,
     save_figure,
 )
-from wdrlr.runtimes import COLUMNS, GRIDS, Setting, summarise
 
 
 def make_rows(methods, datasets=("spect", "car")):

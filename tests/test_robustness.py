@@ -21,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from wdrlr import WassersteinLogisticRegression, WassersteinLogisticRegressionCV, load_dataset
-from wdrlr.certificate import worst_case_loss
 from wdrlr.data_prep import sources
-from wdrlr.encoding import look_alikes
-from wdrlr.worst_case import changed_mass
+from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.encoding import look_alikes
+from wdrlr.model.worst_case import changed_mass
 
 N = 40
 RNG = np.random.default_rng(0)

@@ -4,24 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wdrlr.cross_validation import WassersteinLogisticRegressionCV as WassersteinLogisticRegressionCV
     from wdrlr.datasets import DATASETS as DATASETS
     from wdrlr.datasets import load_dataset as load_dataset
-    from wdrlr.estimator import SeparableDataWarning as SeparableDataWarning
-    from wdrlr.estimator import WassersteinLogisticRegression as WassersteinLogisticRegression
-    from wdrlr.estimator import radius_max as radius_max
-    from wdrlr.path import fit_path as fit_path
+    from wdrlr.estimators.classifier import SeparableDataWarning as SeparableDataWarning
+    from wdrlr.estimators.classifier import WassersteinLogisticRegression as WassersteinLogisticRegression
+    from wdrlr.estimators.classifier import radius_max as radius_max
+    from wdrlr.estimators.cross_validation import WassersteinLogisticRegressionCV as WassersteinLogisticRegressionCV
+    from wdrlr.estimators.path import fit_path as fit_path
+    from wdrlr.model.worst_case import changed_mass as changed_mass
 
 # Where each public name is defined. It is imported when it is first asked for, since scikit-learn, pandas and numba
 # take most of a second.
 _HOME = {
     "DATASETS": "datasets",
-    "SeparableDataWarning": "estimator",
-    "WassersteinLogisticRegression": "estimator",
-    "WassersteinLogisticRegressionCV": "cross_validation",
-    "fit_path": "path",
+    "SeparableDataWarning": "estimators.classifier",
+    "WassersteinLogisticRegression": "estimators.classifier",
+    "WassersteinLogisticRegressionCV": "estimators.cross_validation",
+    "changed_mass": "model.worst_case",
+    "fit_path": "estimators.path",
     "load_dataset": "datasets",
-    "radius_max": "estimator",
+    "radius_max": "estimators.classifier",
 }
 
 __all__ = [*_HOME, "__version__"]

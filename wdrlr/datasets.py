@@ -5,12 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 
-import pandas as pd
-
 from wdrlr.data_prep import RECIPES
 from wdrlr.data_prep.recipe import ChecksumError, Dataset, prepare
-from wdrlr.data_prep.sources import DataUnavailableError, UnsafeArchiveError, raw_table, user_folder
-from wdrlr.paper import published_counts
+from wdrlr.data_prep.sources import DataUnavailableError, UnsafeArchiveError, raw_table
 
 __all__ = [
     "DATASETS",
@@ -18,7 +15,6 @@ __all__ = [
     "DataUnavailableError",
     "Dataset",
     "UnsafeArchiveError",
-    "dataset_counts",
     "load_dataset",
 ]
 
@@ -73,38 +69,3 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
         raise ValueError(f"unknown data set {name!r}{hint}: the data sets are {', '.join(DATASETS)}")
     table, origin = raw_table(RECIPES[name], data_dir)
     return prepare(RECIPES[name], table, origin)
-
-
-def dataset_counts(data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Compare N, n, k and m of each data set with the paper's.
-
-    Returns
-    -------
-    DataFrame indexed by data set
-        The columns N, N_paper, n, n_paper, k, k_paper, m, m_paper, and reason: why they differ, empty where they
-        agree. A set whose files can't be had has no counts, its reason says so.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the data folder does not exist.
-    ChecksumError, UnsafeArchiveError
-        As `load_dataset`.
-    """
-    user_folder(data_dir)
-    paper = published_counts()
-    rows = {}
-    for name in DATASETS:
-        row = {f"{count}_paper": paper.loc[name, count] for count in paper.columns}
-        try:
-            data = load_dataset(name, data_dir)
-        except DataUnavailableError as error:
-            row["reason"] = "not counted: " + str(error).splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
-        else:
-            row |= {"N": data.N, "n": data.n, "k": data.k, "m": data.m}
-            agrees = all(row[count] == row[f"{count}_paper"] for count in paper.columns)
-            row["reason"] = "" if agrees else RECIPES[name].difference or "not explained"
-        rows[name] = row
-    columns = [column for count in paper.columns for column in (count, f"{count}_paper")]
-    table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=[*columns, "reason"])
-    return table.astype(dict.fromkeys(columns, "Int64")).rename_axis("dataset")

@@ -15,10 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from wdrlr import paths
 from wdrlr.data_prep import RECIPES, served, sources
 from wdrlr.data_prep.recipe import ChecksumError
 from wdrlr.data_prep.sources import DataUnavailableError, UnsafeArchiveError, raw_table
+from wdrlr.paper import paths
 
 SHIPPED = sources.SHIPPED
 NAMES = sorted(path.name for path in SHIPPED.iterdir() if path.is_dir())

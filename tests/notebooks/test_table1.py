@@ -10,7 +10,7 @@ import pandas as pd
 import papermill
 import pytest
 
-from wdrlr.results import COLUMNS
+from wdrlr.paper.results import COLUMNS
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "table1.ipynb"
 SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_jobs": 1, "backend": "sequential"}

@@ -9,10 +9,10 @@ import pandas as pd
 import papermill
 import pytest
 
-from wdrlr.experiments import plan_cells, run_cells
-from wdrlr.methods import METHODS
-from wdrlr.protocols import PROTOCOLS
-from wdrlr.variants import VARIANTS_OF
+from wdrlr.paper.cells import plan_cells, run_cells
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.variants import VARIANTS_OF
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = "table1 table2 table3 table4 figure3 figure4 significance differences".split()

@@ -1,0 +1,187 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.estimators.test_classifier import mixed_data
+from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, WassersteinLogisticRegressionCV
+from wdrlr.estimators.cross_validation import choose_point
+
+RADII, PENALTIES = [1e-3, 1e-2, 0.1], [0.0, 0.01]
+
+
+@parametrize_with_checks([WassersteinLogisticRegressionCV()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def categorical_data(N=60):
+    X, y = mixed_data(N)
+    return X.astype({"kind": "category"}), y
+
+
+@pytest.mark.parametrize("options", [{}, {"label_cost": "n_categorical", "metric_scale": "unit"}, {"p": 2.0}])
+def test_it_is_a_grid_search(options):
+    X, y = categorical_data()
+    model = WassersteinLogisticRegressionCV(RADII, PENALTIES, cv=4, **options).fit(X, y)
+    grid = {"radius": RADII, "l1_penalty": PENALTIES}
+    search = GridSearchCV(WassersteinLogisticRegression(**options), grid, cv=4).fit(X, y)
+    expected = pd.DataFrame(search.cv_results_).sort_values(["param_radius", "param_l1_penalty"])
+    results = model.cv_results_
+    assert results["radius"].tolist() == expected["param_radius"].tolist()
+    assert np.allclose(results["error"], 1 - expected["mean_test_score"])
+    for fold in range(4):
+        assert np.allclose(results[f"error_fold{fold}"], 1 - expected[f"split{fold}_test_score"])
+    assert np.allclose(results["error_se"], expected["std_test_score"] * np.sqrt(4 / 3) / 2)  # ddof 0 to 1
+    assert model.cv_errors_.shape == (3, 2)
+    assert model.cv_errors_.ravel().tolist() == results["error"].tolist()
+    assert (results["gap"] <= 1e-6).all() and (results["gap"] >= 0).all()
+
+
+def test_the_final_fit_is_that_of_the_plain_classifier_at_the_chosen_point():
+    X, y = categorical_data()
+    model = WassersteinLogisticRegressionCV(RADII, PENALTIES).fit(X, y)
+    plain = WassersteinLogisticRegression(radius=model.radius_, l1_penalty=model.l1_penalty_).fit(X, y)
+    assert model.coef_.tolist() == plain.coef_.tolist()
+    assert model.objective_ == plain.objective_
+    assert model.predict(X).tolist() == plain.predict(X).tolist()
+    assert model.worst_case_loss(X, y) == plain.worst_case_loss(X, y)
+    assert model.worst_case_loss(X, y) > log_loss(y, model.predict_proba(X))  # at the chosen radius, not at 0
+
+
+def test_the_error_of_ties_goes_to_the_largest_penalty_and_then_to_the_largest_radius():
+    X, y = categorical_data()
+    model = WassersteinLogisticRegressionCV(RADII, PENALTIES).fit(X, y)
+    best = model.cv_results_[model.cv_results_["error"] <= model.cv_results_["error"].min() + 1e-12]
+    chosen = best.sort_values(["l1_penalty", "radius"]).iloc[-1]
+    assert (model.radius_, model.l1_penalty_) == (chosen["radius"], chosen["l1_penalty"])
+
+
+def test_one_standard_error_rule():
+    grid = [(0.0, 0.0), (0.1, 0.0), (1.0, 0.0)]
+    assert choose_point(grid, np.array([0.20, 0.22, 0.3])) == (0.0, 0.0)
+    assert choose_point(grid, np.array([0.20, 0.22, 0.3]), allowance=0.02) == (0.1, 0.0)
+    X, y = categorical_data()
+    best = WassersteinLogisticRegressionCV(RADII, scoring="neg_log_loss").fit(X, y)
+    careful = clone(best).set_params(rule="one_standard_error").fit(X, y)
+    results = best.cv_results_
+    at = results["error"].idxmin()
+    assert best.radius_ == results["radius"][at]
+    within = results["error"] <= results["error"][at] + results["error_se"][at]
+    assert careful.radius_ == results["radius"][within].max() > best.radius_
+    with pytest.raises(ValueError, match="needs at least two folds"):
+        careful.set_params(cv=[(np.arange(0, 60, 2), np.arange(1, 60, 2))]).fit(X, y)
+
+
+def test_scoring_and_log_loss():
+    X, y = categorical_data()
+    plain = WassersteinLogisticRegressionCV(RADII, cv=3).fit(X, y)
+    by_scorer = clone(plain).set_params(scoring="neg_log_loss").fit(X, y)
+    assert np.allclose(by_scorer.cv_results_["error"], plain.cv_results_["log_loss"])
+    assert np.allclose(by_scorer.cv_results_["error_se"], plain.cv_results_["log_loss_se"])
+    accuracy = clone(plain).set_params(scoring="accuracy").fit(X, y)
+    assert np.allclose(1 + accuracy.cv_results_["error"], plain.cv_results_["error"])
+    as_array = clone(plain).set_params(scoring=lambda model, X, y: -np.mean(model.predict(X) != y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of feature names, if the scorer saw another kind of table
+        numbers = X[["size"]].to_numpy()
+        assert np.allclose(as_array.fit(numbers, y).cv_errors_, clone(plain).fit(numbers, y).cv_errors_)
+    with pytest.raises(ValueError, match="scoring gives nan on fold 0"):
+        clone(plain).set_params(scoring=lambda model, X, y: np.nan).fit(X, y)
+
+
+def test_a_scorer_without_weights_is_refused_where_there_are_some():
+    X, y = mixed_data()
+    model = WassersteinLogisticRegressionCV(radii=[0.1, 1.0], scoring=lambda model, X, y: model.score(X, y))
+    assert model.fit(X, y).cv_errors_.max() < 0
+    assert "cross-validated score 0." in model.summary()
+    with pytest.raises(ValueError, match="scoring must take sample_weight"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_weights_count_in_fits_and_errors():
+    X, y = categorical_data(30)
+    weights = np.random.default_rng(0).integers(0, 4, 30)
+    folds = [(np.flatnonzero(np.arange(30) % 3 != k), np.flatnonzero(np.arange(30) % 3 == k)) for k in range(3)]
+    origin = np.repeat(np.arange(30), weights)
+    repeated = [(np.flatnonzero(np.isin(origin, a)), np.flatnonzero(np.isin(origin, b))) for a, b in folds]
+    for scoring in (None, "neg_log_loss"):
+        a = WassersteinLogisticRegressionCV(RADII, cv=folds, scoring=scoring).fit(X, y, sample_weight=weights)
+        b = WassersteinLogisticRegressionCV(RADII, cv=repeated, scoring=scoring).fit(X.iloc[origin], y[origin])
+        assert np.allclose(a.cv_errors_, b.cv_errors_, atol=1e-4)
+        assert a.objective_ == pytest.approx(b.objective_, abs=1e-9)
+
+
+def test_levels_are_those_of_the_whole_table_in_every_fold():
+    """A level that only one fold has is no unknown level, also where the column declares none."""
+    X, y = mixed_data(40)
+    X.loc[3, "kind"] = "rare"
+    model = WassersteinLogisticRegressionCV(RADII).fit(X, y)
+    assert model.categories_[1].tolist() == ["a", "b", "rare"]
+    with pytest.raises(ValueError, match="not there in fit: 'rare'"):
+        GridSearchCV(WassersteinLogisticRegression(), {"radius": RADII}, error_score="raise").fit(X, y)
+
+
+def test_processes_change_nothing():
+    X, y = categorical_data()
+    one, two = (WassersteinLogisticRegressionCV(RADII, n_jobs=n, cv=2).fit(X, y) for n in (1, 2))
+    pd.testing.assert_frame_equal(one.cv_results_, two.cv_results_)
+
+
+def test_inside_another_cross_validation():
+    X, y = categorical_data()
+    scores = cross_validate(WassersteinLogisticRegressionCV([0.01, 0.1], cv=KFold(3)), X, y, cv=2)["test_score"]
+    assert scores.mean() > 0.6
+
+
+def test_warnings_come_once():
+    X, y = categorical_data()
+    with pytest.warns(ConvergenceWarning, match="certified to") as caught:
+        WassersteinLogisticRegressionCV([0.05, 0.1], max_iter=1, label_cost=3.0).fit(X, y)
+    assert len(caught) == 2  # one for the cross-validation, one for the final fit
+    with pytest.warns(SeparableDataWarning) as caught:
+        WassersteinLogisticRegressionCV([0.0], cv=2).fit(X, X["kind"])
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WassersteinLogisticRegressionCV([0.0, 0.01], cv=2).fit(X, X["kind"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"radii": []}, "radii must be a list of at least one"),
+        ({"radii": [0.1, -1.0]}, "radii must be .* none below 0"),
+        ({"radii": [np.inf]}, "radii must be .* finite"),
+        ({"radii": 0.1}, "'radii' parameter"),
+        ({"radii": ["much"]}, "radii must be a list of numbers"),
+        ({"l1_penalties": [np.nan]}, "l1_penalties must be"),
+        ({"rule": "two"}, "'rule' parameter"),
+        ({"scoring": "goodness"}, "'scoring' parameter"),
+        ({"cv": 1}, "'cv' parameter"),
+        ({"cv": [(np.arange(4), np.arange(4, 20))]}, "rows outside fold 0 .* one class only"),
+    ],
+)
+def test_bad_parameters_are_named(options, words):
+    X, y = categorical_data(20)
+    y = np.array(["no"] * 10 + ["yes"] * 10)
+    with pytest.raises(ValueError, match=words):
+        WassersteinLogisticRegressionCV(**options).fit(X, y)
+
+
+def test_folds_without_weight_are_named():
+    X, y = categorical_data(20)
+    with pytest.raises(ValueError, match=r"the rows of fold 3 .* have no weight"):
+        WassersteinLogisticRegressionCV(cv=KFold(4)).fit(X, y, sample_weight=np.repeat([1.0, 0.0], [15, 5]))
+
+
+def test_before_fit_there_is_no_radius():
+    model = WassersteinLogisticRegressionCV()
+    assert not hasattr(model, "radius")
+    assert "radius" not in model.get_params()

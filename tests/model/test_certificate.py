@@ -1,0 +1,317 @@
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.instances import random_coefficients, random_problem, worst_case_by_hand
+from wdrlr import WassersteinLogisticRegression
+from wdrlr.model.certificate import (
+    DualPoint,
+    _bounds,
+    _rounding_of_objective,
+    check,
+    objective,
+    worst_case_loss,
+)
+from wdrlr.model.cuts import all_cuts
+from wdrlr.model.metric import ground_metric
+from wdrlr.model.problem import Problem
+from wdrlr.solvers.column_constraint import solve_monolithic
+from wdrlr.solvers.dual_repair import dual_points
+from wdrlr.solvers.interior_point.method import Coordinates, _in_own_unit, _InteriorPoint, _iterate
+from wdrlr.solvers.solution import certified
+
+SETTINGS = [
+    {},
+    {"n": 0},
+    {"n_levels": ()},
+    {"n": 2, "norm": "l2"},
+    {"n": 2, "norm": "linf"},
+    {"label_cost": np.inf},
+    {"label_cost": np.inf, "n": 3, "norm": "linf"},
+    {"p": 2.0},
+    {"p": 0.5},
+    {"metric_scale": "unit", "radius": 0.01},
+    {"radius": 1e-4},
+    {"radius": 0.6},
+    {"radius": 3.0},
+    {"weighted": True},
+    {"coding": "pm1"},
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("size", [0.3, 2.0])
+def test_worst_case_loss_is_the_value_of_natures_program(setting, size):
+    problem = random_problem(1, N=8, **setting)
+    b = random_coefficients(problem, size=size)
+    loss, lam = worst_case_loss(problem, b)
+    assert loss == pytest.approx(worst_case_by_hand(problem, b), abs=1e-8)
+    assert lam >= problem.metric.dual_norm(problem.numeric(b)) * (1 - 1e-12)
+
+
+def test_penalty_is_added_to_the_upper_bound():
+    problem = random_problem(1, gamma=0.3, penalize_intercept=True)
+    b = random_coefficients(problem)
+    assert objective(problem, b)[0] == pytest.approx(worst_case_loss(problem, b)[0] + 0.3 * np.abs(b).sum())
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
+def test_no_dual_point_passes_any_objective(setting):
+    """Whatever masses and coefficients it starts from, the lower bound is below the objective at every b."""
+    problem = random_problem(2, N=8, **setting)
+    cuts = all_cuts(problem, 10_000)
+    rng = np.random.default_rng(0)
+    optimum = solve_monolithic(problem)
+    for attempt in range(8):
+        mass = rng.random(len(cuts)) ** 8 * problem.w[cuts.sample]
+        b = problem.feasible(random_coefficients(problem, attempt))
+        for dual in dual_points(problem, cuts, mass, b, 1e-6):
+            assert check(problem, b, dual).lower <= optimum.upper + 1e-12
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
+def test_no_random_dual_point_passes_the_optimum(setting):
+    """Nor if nothing is made to fit: random cuts, masses, slopes, mixtures and walls."""
+    problem = random_problem(2, N=8, **setting)
+    optimum = solve_monolithic(problem)
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        dual = random_dual_point(problem, rng)
+        assert check(problem, optimum.b, dual).lower <= optimum.upper + 1e-12
+
+
+def random_dual_point(problem, rng):
+    C, m, p = 30, problem.n_categorical, problem.n_coefficients
+    changed = rng.random((C, m)) < rng.random()
+    feature = np.nonzero(changed)[1]
+    levels = np.array(problem.n_levels, dtype=int)
+    mass = rng.random(C) * rng.choice([0.01, 0.1, 1.0])
+    return DualPoint(
+        sample=np.sort(rng.integers(0, problem.n_samples, C)),
+        flipped=rng.random(C) < 0.3,
+        mass=mass,
+        v=mass * rng.random(C),
+        start=np.concatenate([[0], np.cumsum(changed.sum(axis=1))]),
+        feature=feature,
+        level=rng.integers(-1, levels[feature]) if m else feature,
+        mixture=rng.random((2, levels.sum())),
+        wall=rng.normal(size=p) * rng.choice([0.0, 0.1]),
+    )
+
+
+def test_bounds_hold_on_the_level_set():
+    """Where |b_j|, or |f| at the means, passes its bound, the objective passes the level."""
+    for setting in ({}, {"label_cost": np.inf}, {"coding": "pm1"}, {"n": 0}, {"p": 2.0}, {"weighted": True}, {"n": 2}):
+        problem = random_problem(4, radius=0.1, **setting)
+        n = problem.n_numeric
+        center, bounds, _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
+        assert len(bounds) == (1 if np.isinf(problem.metric.label_change) else 2)
+        for (constant, per_lam), j in product(bounds, range(problem.n_coefficients)):
+            largest = constant + per_lam * np.log(2) / problem.radius
+            largest[1 : 1 + n] = np.log(2) / problem.radius / problem.metric.scale
+            assert np.isfinite(largest).all()
+            for seed in range(5):
+                b = random_coefficients(problem, seed)
+                b[j] = 1.001 * largest[j] - (center @ b[1 : 1 + n] if j == 0 else 0.0)
+                assert objective(problem, b)[0] > np.log(2)
+
+
+@pytest.fixture(params=[{}, {"gamma": 0.005}, {"coef_bound": 0.3}, {"n_levels": (5, 4)}, {"n": 0}], ids=str)
+def honest(request):
+    """A problem, its certified coefficients, and the dual point behind them."""
+    problem = random_problem(2, N=40, radius=0.02, **request.param)
+    coordinates = Coordinates(problem)
+    method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
+    solution = _iterate(problem, method, 100)
+    (dual,) = method.dual_points()
+    assert solution.gap <= 1e-7
+    assert check(problem, solution.b, dual).lower == solution.lower
+    return problem, solution, dual
+
+
+def test_wrong_coefficients_are_seen(honest):
+    problem, solution, dual = honest
+    wrong = problem.feasible(solution.b + 0.1)
+    found = check(problem, wrong, dual)
+    by_hand = worst_case_by_hand(problem, wrong) + problem.penalty @ np.abs(wrong)
+    assert found.upper == pytest.approx(by_hand, abs=1e-8)
+    assert found.upper - found.lower > 1e-5
+
+
+def test_lam_is_never_below_the_norm(honest):
+    problem, solution, _ = honest
+    steep = problem.feasible(solution.b * 50)
+    loss, lam = worst_case_loss(problem, steep)
+    assert lam >= problem.metric.dual_norm(problem.numeric(steep))
+    assert loss == pytest.approx(worst_case_by_hand(problem, steep), abs=1e-8)
+
+
+LIES = {
+    "masses that sum to more": lambda dual: {"mass": 1.5 * dual.mass, "v": 1.5 * dual.v},
+    "one sample with twice its mass": lambda dual: {
+        name: np.where(dual.sample == 0, 2.0, 1.0) * getattr(dual, name) for name in ("mass", "v")
+    },
+    "masses below 0": lambda dual: {"mass": dual.mass - 0.01},
+    "slopes above 1": lambda dual: {"v": 3.0 * dual.mass},
+    "slopes below 0": lambda dual: {"v": -dual.v},
+    "slopes of 1/2": lambda dual: {"v": dual.mass / 2},
+    "an unbalanced dual": lambda dual: {"v": np.where(dual.flipped, dual.v / 2, dual.v)},
+    "too much transport": lambda dual: {"flipped": np.ones(len(dual.flipped), bool)},
+    "changes that are kept quiet": lambda dual: {
+        "start": np.zeros_like(dual.start),
+        "feature": dual.feature[:0],
+        "level": dual.level[:0],
+    },
+    "a wall without a box": lambda dual: {"wall": dual.wall + 100.0},
+    "mixtures that sum to nothing": lambda dual: {"mixture": -dual.mixture},
+    "mixtures that sum to more": lambda dual: {"mixture": 1e3 * dual.mixture + 1.0},
+    "mixtures that overflow": lambda dual: {"mixture": np.full(dual.mixture.shape, 1e308)},
+    "a feature changed twice": lambda dual: {
+        "start": 2 * dual.start,
+        "feature": dual.feature.repeat(2),
+        "level": dual.level.repeat(2),
+    },
+    "levels of the next feature": lambda dual: {"level": dual.level + 5},
+    "features before the first": lambda dual: {"feature": dual.feature - 1},
+    "features that do not exist": lambda dual: {"feature": dual.feature + 3},
+    "NaN in masses": lambda dual: {"mass": np.where(np.arange(len(dual.mass)) < 3, np.nan, dual.mass)},
+    "NaN in v": lambda dual: {"v": np.full(len(dual.v), np.nan)},
+    "infinite masses": lambda dual: {"mass": np.full(len(dual.mass), np.inf)},
+    "NaN in the wall": lambda dual: {"wall": np.full(len(dual.wall), np.nan)},
+    "NaN in mixtures": lambda dual: {"mixture": np.full(dual.mixture.shape, np.nan)},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_cannot_raise_the_lower_bound(honest, lie):
+    problem, solution, dual = honest
+    found = check(problem, solution.b, replace(dual, **LIES[lie](dual)))
+    assert np.isfinite(found.lower)
+    assert found.lower <= solution.upper
+    # The honest point leaves nearly nothing to be gained.
+    assert found.lower <= solution.lower + 1e-7
+
+
+@pytest.mark.parametrize("lie", ["slopes of 1/2", "an unbalanced dual", "too much transport"])
+def test_most_lies_cost_their_teller_the_bound(lie):
+    problem = random_problem(2, N=40, radius=0.02)
+    (dual,) = _interior_point_of(problem)
+    b = np.zeros(problem.n_coefficients)
+    told = check(problem, b, replace(dual, **LIES[lie](dual)))
+    assert told.lower < 0.5 * check(problem, b, dual).lower
+
+
+def _interior_point_of(problem):
+    coordinates = Coordinates(problem)
+    method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
+    _iterate(problem, method, 100)
+    return method.dual_points()
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_a_forged_change_is_no_point(p):
+    """One feature changed twice has a score that no level has, and a level code can run into the next feature."""
+    problem = random_problem(0, N=2, n=0, n_levels=(2, 2), label_cost=np.inf, p=p, radius=0.2)
+    problem.z[:], problem.y[:] = [[0, 0], [1, 0]], [-1.0, 1.0]
+    optimum = solve_monolithic(problem)
+    honest = DualPoint(
+        sample=np.array([0, 1, 0, 1]),
+        flipped=np.zeros(4, bool),
+        mass=np.array([0.3, 0.3, 0.2, 0.2]),
+        v=np.array([0.15, 0.15, 0.1, 0.1]),
+        start=np.array([0, 0, 0, 2, 4]),
+        feature=np.array([0, 0, 0, 0]),
+        level=np.array([1, 1, 0, 0]),
+        mixture=np.zeros((2, 4)),
+        wall=np.zeros(problem.n_coefficients),
+    )
+    for change in ({}, {"feature": np.array([0, 1, 0, 1]), "level": np.array([3, 1, 2, 1])}):
+        found = check(problem, optimum.b, replace(honest, **change))
+        assert found.lower <= optimum.upper
+
+
+def test_coefficients_that_break_a_constraint_do_not_bound_the_optimum():
+    problem = replace(random_problem(0, N=4, n=1, n_levels=(), label_cost=1e6, fit_intercept=False), y=np.ones(4))
+    for b in ([50.0, 0.0], [-3.0, 0.2]):
+        optimum = solve_monolithic(problem)
+        dual = _interior_point_of(problem)
+        for point in dual:
+            assert check(problem, np.array(b), point).lower <= optimum.upper + 1e-12
+
+
+def test_a_solver_that_lies_gets_an_infinite_gap(monkeypatch):
+    """Should a lower bound ever be above the objective, it is thrown away, and the user is warned."""
+    monkeypatch.setattr("wdrlr.model.certificate.dual_value", lambda *_: 0.75)
+    problem = random_problem(2, N=40, radius=0.02)
+    solution = certified(problem, np.zeros(problem.n_coefficients), _interior_point_of(problem), 1e-6)
+    assert solution.lower == -np.inf
+    assert solution.gap == np.inf
+    X, y = problem.x, problem.y
+    with pytest.warns(ConvergenceWarning, match="lower bound .* above the objective"):
+        model = WassersteinLogisticRegression(radius=0.02).fit(X, y)
+    assert model.gap_ == np.inf
+
+
+def test_rounding_is_allowed_for():
+    """F in long doubles is within the allowance, which is a small multiple of what double precision must lose."""
+    for seed in range(20):
+        problem = random_problem(seed, N=25, n=3, radius=0.05, gamma=0.01)
+        problem.x[:] *= 10.0 ** np.arange(0, 6, 2)
+        b = random_coefficients(problem, seed, size=3.0)
+        value, lam = objective(problem, b)
+        rounding = _rounding_of_objective(problem, b, value)
+        exact = objective_in_long_doubles(problem, b, lam)
+        assert abs(value - float(exact)) <= rounding
+        assert rounding < 1e-8
+
+
+def objective_in_long_doubles(problem, b, lam):
+    b, lam = b.astype(np.longdouble), np.longdouble(lam)
+    worst = []
+    for i in range(problem.n_samples):
+        values = []
+        for z in product(*map(range, problem.n_levels)):
+            row = np.concatenate([[1.0], problem.x[i], problem.level_matrix[problem.offsets + np.array(z)].sum(axis=0)])
+            f, changes = row @ b, sum(np.array(z) != problem.z[i])
+            for flip in (1, -1):
+                cost = problem.level_changes[changes] + problem.metric.label_change * (flip < 0)
+                values.append(np.logaddexp(np.longdouble(0), -flip * problem.y[i] * f) - lam * cost)
+        worst.append(max(values))
+    return lam * problem.radius + problem.w @ np.array(worst) + problem.penalty @ np.abs(b)
+
+
+def theorem_3_instance(x, radius):
+    """The instance class in the proof of Theorem 3: one sample (x, z = 0, y = -1), kappa = inf."""
+    return Problem(
+        x=np.array([[x]]),
+        z=np.array([[0]]),
+        y=np.array([-1.0]),
+        w=np.array([1.0]),
+        n_levels=(2,),
+        level_matrix=np.array([[0.0], [1.0]]),
+        metric=ground_metric(np.inf, 1, 1),
+        radius=radius,
+        penalty=np.zeros(3),
+    )
+
+
+@pytest.mark.parametrize("x", [-2.0, -0.3, 0.0, 1.0, 4.0])
+@pytest.mark.parametrize("b", [(0.1, 0.2, 1.5), (-1.0, 0.7, 0.3), (0.0, -0.4, -2.0), (0.5, 0.0, 1.0)])
+@pytest.mark.parametrize("radius", [0.05, 0.5, 0.9])
+def test_theorem_3_closed_form(x, b, radius):
+    def loss(z):
+        return np.logaddexp(0, b[0] + b[1] * x + b[2] * z)
+
+    expected = loss(0) + radius * max(loss(1) - loss(0), abs(b[1]))
+    assert worst_case_loss(theorem_3_instance(x, radius), np.array(b))[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_constant_column_has_no_range_to_divide_by():
+    """Its rounded mean is not its value; 1e4 over the difference was the bound on its slope, and the charge 6e-6."""
+    problem = random_problem(0, N=7, n=1, n_levels=(3,), radius=0.0)
+    problem.x[:] = -1.569602
+    _, ((constant, _),), _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
+    assert constant[1] == pytest.approx(1e4)

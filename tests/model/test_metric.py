@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from wdrlr.model.metric import GroundMetric, ground_metric
+
+
+def test_definition_2():
+    metric = ground_metric(2.0, 2, 3, p=2.0, norm="l2")
+    assert metric.numeric_distance(np.array([3.0, 4.0])) == 5.0
+    assert np.allclose(metric.level_changes(3), [0, 1, np.sqrt(2), np.sqrt(3)])
+    assert metric.label_change == 2.0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_the_dual_norm_is_the_largest_product_with_a_vector_of_norm_one(norm):
+    rng = np.random.default_rng(0)
+    metric = ground_metric(1.0, 3, 0, norm=norm)
+    b = np.array([0.5, -2.0, 1.0])
+    shifts = rng.normal(size=(20_000, 3))
+    shifts /= np.array([metric.numeric_distance(shift) for shift in shifts])[:, None]
+    largest = (shifts @ b).max()
+    assert largest <= metric.dual_norm(b) + 1e-12
+    assert largest >= 0.97 * metric.dual_norm(b)
+
+
+def test_unit_scale_divides_everything_by_n_m_and_kappa():
+    raw, unit = ground_metric(2.0, 3, 5), ground_metric(2.0, 3, 5, metric_scale="unit")
+    assert unit.scale == 10.0
+    assert unit.label_change == raw.label_change / 10
+    assert np.allclose(unit.level_changes(5), raw.level_changes(5) / 10)
+    assert unit.numeric_distance(np.ones(3)) == raw.numeric_distance(np.ones(3)) / 10
+    assert unit.dual_norm(np.ones(3)) == raw.dual_norm(np.ones(3)) * 10
+
+
+def test_kappa_can_be_the_number_of_categorical_features():
+    assert ground_metric("n_categorical", 1, 7).label_cost == 7.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        ((0.0, 1, 1), {}, "label_cost must be a positive number"),
+        ((float("nan"), 1, 1), {}, "label_cost must be a positive number"),
+        (("n_categorical", 1, 0), {}, "number of categorical features, which is 0"),
+        ((1.0, 1, 1), {"p": 0.0}, "p must be a positive finite number"),
+        ((1.0, 1, 1), {"norm": "l3"}, "norm must be one of l1, l2, linf"),
+        ((1.0, 1, 1), {"metric_scale": "m"}, 'metric_scale must be None or "unit"'),
+        ((np.inf, 1, 1), {"metric_scale": "unit"}, "needs a finite label_cost"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, options, words):
+    with pytest.raises(ValueError, match=words):
+        ground_metric(*arguments, **options)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("size", [1e-200, 1e-160, 1.0, 1e170, 1e300])
+def test_norms_neither_vanish_nor_overflow(norm, size):
+    metric = GroundMetric(1.0, norm=norm)
+    vector = np.array([3.0, -4.0])
+    assert metric.numeric_distance(vector * size) == pytest.approx(metric.numeric_distance(vector) * size, rel=1e-14)
+    assert metric.dual_norm(vector * size) == pytest.approx(metric.dual_norm(vector) * size, rel=1e-14)
+
+
+def test_a_p_whose_costs_overflow_is_refused():
+    with pytest.raises(ValueError, match="is too small: 5 changes"):
+        ground_metric(1.0, 0, 5, p=0.001)

@@ -1,0 +1,151 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.estimators.test_classifier import mixed_data
+from wdrlr.estimators.classifier import WassersteinLogisticRegression
+from wdrlr.model.certificate import objective
+from wdrlr.model.separation import most_violated
+from wdrlr.paper.baselines import ContinuousLogisticRegression
+from wdrlr.paper.cells import run_cell
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.variants import (
+    TRIALS,
+    VARIANTS,
+    VARIANTS_OF,
+    DummyFlippingLogisticRegression,
+    plan_trials,
+    solve_leaving_residue,
+)
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"a": pd.Categorical(RNG.choice(list("pqr"), 60)), "b": pd.Categorical(RNG.choice(list("st"), 60))})
+y = np.where((X["a"] == "p").to_numpy() ^ (RNG.random(60) < 0.2), 1, -1)
+UNIT = {"coding": "pm1", "metric_scale": "unit", "coef_bound": 100.0}
+
+
+def test_trials_are_on_columns_of_the_table_and_changes_are_known():
+    assert all(method in METHODS for methods in TRIALS.values() for method in methods)
+    assert {name for names in VARIANTS_OF.values() for name in names} == set(VARIANTS)
+
+
+def test_a_plan_has_the_standard_cells_and_each_change_of_them():
+    standard, variants = plan_trials("monks-3", 2, 5)
+    assert [cell.key for cell in standard] == [("monks-3", "code", "PI", 5, 1e-6, "tailored", s) for s in range(2)]
+    names = [f"code-{name}" for name in VARIANTS_OF["PI"]]
+    assert [cell.protocol.name for cell in variants] == 2 * names
+    assert len({cell.key for cell in [*standard, *variants]}) == len(standard) + len(variants)
+    with pytest.raises(ValueError, match="unknown data set 'hiv'; choose 'all' or one of house-votes-84"):
+        plan_trials("hiv", 2, 0)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_change_changes_what_it_says_and_nothing_else(name):
+    kind = next(kind for kind, names in VARIANTS_OF.items() if name in names)
+    method = {"DRO": "DRO_kappa_m", "MT": "MT_kappa_m"}.get(kind, kind)
+    (standard,) = [c for c in plan_trials("house-votes-84", 1, 0)[0] if c.method.name == method]
+    cell = pickle.loads(pickle.dumps(VARIANTS[name].of(standard)))
+    assert cell.protocol.name == f"code-{name}"
+    own, other = (c.method.estimator(0.01, 0.005, c.protocol, c.tol, c.solver) for c in (standard, cell))
+    before, after = ({**vars(type(e)), **vars(e)} for e in (own, other))
+    differing = {key for key in after if key in before and not key.startswith("__") and before[key] != after[key]}
+    expected = {
+        "ties": set(),
+        "grid": set(),
+        "metric": {"metric_scale"},
+        "box": {"coef_bound"},
+        "intercept": {"penalize_intercept"},
+        "coding": {"coding"},
+        "distance": {"flip_cost"},
+        "PI-coding": {"coding"},
+        "PI-intercept": {"penalize_intercept"},
+        "early": {"tol"},
+        "late": {"tol"},
+    }
+    if name == "dummies":
+        assert isinstance(other, DummyFlippingLogisticRegression)
+    elif name.startswith("residue"):
+        assert other._solve.func is solve_leaving_residue
+    else:
+        assert differing == expected[name]
+    assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (name == "grid")
+    assert (cell.protocol.ties != standard.protocol.ties) == (name == "ties")
+
+
+def test_residue_is_left_only_where_all_slopes_are_zero():
+    method = METHODS["DRO_kappa_1"]
+    for radius, constant in ((0.001, False), (1.0, True)):
+        fits = []
+        for one in (method, VARIANTS["residue-primal"].of(plan_trials("spect", 1, 0)[0][1]).method):
+            fits.append(one.estimator(radius, 0.0, PROTOCOLS["code"], 1e-6, "tailored").fit(X, y))
+        exact, left = fits
+        assert (not exact.coef_.any()) == constant
+        assert left.coef_.any()
+        assert left.gap_ <= 1e-6
+        assert np.array_equal(exact.coef_, left.coef_) == (not constant)
+        assert np.abs(left.coef_ - exact.coef_).max() < 0.1
+
+
+def test_dummies_flip_one_by_one():
+    """Against the definition: the worst code is a vector of -1/+1 with one distance for each entry."""
+    model = DummyFlippingLogisticRegression(radius=0.05, **UNIT)
+    problem = model._encode(X, y, None)
+    rows = problem.design(np.arange(problem.n_samples), problem.z)
+    plain = WassersteinLogisticRegression(radius=0.05, **UNIT)._encode(X, y, None)
+    np.testing.assert_array_equal(rows, plain.design(np.arange(plain.n_samples), plain.z))
+    b, lam = np.array([0.1, 1.5, -0.7, 0.8]), 2.0
+    worst = most_violated(problem, b, lam, False).value
+    codes = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    for i in range(problem.n_samples):
+        loss = np.logaddexp(0, -problem.y[i] * (b[0] + codes @ b[1:]))
+        flips = (codes != rows[i, 1:]).sum(axis=1)
+        assert worst[i] == pytest.approx(np.max(loss - lam * flips / (2 + 1.0)))  # the scale is m + kappa
+
+
+@pytest.mark.parametrize("coding, values", [("onehot", {0.0, 1.0}), ("pm1", {-1.0, 1.0})])
+def test_the_worst_case_of_flipped_dummies_is_a_table_of_dummies(coding, values):
+    X, y = mixed_data(30)
+    model = DummyFlippingLogisticRegression(radius=0.1, label_cost=5.0, coding=coding).fit(X, y)
+    atoms = model.worst_case_distribution(X, y)
+    assert [*atoms.columns[3:]] == [*model.get_feature_names_out()]
+    dummies = atoms.drop(columns=["mass", "source_row", "label", "size"])
+    assert set(np.unique(dummies)) == values
+    assert atoms.attrs["worst_case_loss"] == pytest.approx(model.worst_case_loss(X, y), abs=1e-9)
+    assert model.worst_case_loss(X, y) == pytest.approx(model.objective_, abs=1e-6)
+
+
+def test_on_binary_features_dummies_are_the_features():
+    binary = X[["b"]]
+    fits = [
+        model(radius=0.02, **UNIT).fit(binary, y)
+        for model in (WassersteinLogisticRegression, DummyFlippingLogisticRegression)
+    ]
+    assert fits[0].objective_ == pytest.approx(fits[1].objective_, abs=2e-6)
+    np.testing.assert_array_equal(fits[0].predict(binary), fits[1].predict(binary))
+
+
+def test_with_the_full_distance_mt_s_slopes_are_half_as_bounded():
+    """With |z - z'| = 2 for a flip, |b_j| <= lam / scale instead of 2 |b_j| <= lam / scale."""
+    models = []
+    for flip_cost in (1.0, 2.0):
+        model = ContinuousLogisticRegression(radius=0.05, coding="pm1")
+        model.flip_cost = flip_cost
+        problem = model._encode(X, y, None)
+        models.append((problem, objective(problem, np.array([0.0, 1.0, 0.0, 0.0]))))
+    (half, (_, lam_half)), (full, (_, lam_full)) = models
+    assert half.metric.dual_norm(np.array([1.0, 0.0, 0.0])) == pytest.approx(2.0)
+    assert full.metric.dual_norm(np.array([1.0, 0.0, 0.0])) == pytest.approx(1.0)
+    assert half.metric.label_change == full.metric.label_change == 1.0
+    assert lam_half >= 2.0 and lam_full >= 1.0
+
+
+def test_a_variant_runs_as_a_cell():
+    standard, variants = plan_trials("balance-scale", 1, 0)
+    cells = {(c.method.name, c.protocol.name): c for c in variants}
+    row = run_cell(*cells["PI", "code-PI-coding"])
+    assert row["protocol"] == "code-PI-coding" and row["gap"] <= 1e-6
+    (own,) = [c for c in standard if c.method.name == "PI"]
+    assert run_cell(*own)["objective"] != row["objective"]

@@ -1,0 +1,354 @@
+"""The tailored solver against the conic programs, the certificate and itself."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import entr
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.instances import at, random_problem
+from tests.solvers.test_column_constraint import SETTINGS
+from wdrlr import WassersteinLogisticRegression, kernels
+from wdrlr.datasets import load_dataset
+from wdrlr.model.certificate import dual_value, objective
+from wdrlr.model.cuts import initial_cuts
+from wdrlr.solvers.column_constraint import solve_column_constraint
+from wdrlr.solvers.dual_repair import coefficient_bounds, dual_points, residual_charge
+from wdrlr.solvers.interior_point.method import Coordinates, _InteriorPoint, solve_tailored
+
+
+def agree(problem, tol=1e-6):
+    """Certified, and within tolerance of the conic solver; bounds recomputed by the library's slow code."""
+    fast = solve_tailored(problem, tol=tol)
+    assert 0 <= fast.gap <= tol
+    assert objective(problem, fast.b)[0] <= fast.upper + 1e-10
+    assert (np.abs(fast.b) <= problem.coef_bound).all()
+    assert fast.b[0] == 0 or problem.fit_intercept
+    slow = solve_column_constraint(problem, all_violated=True)
+    assert fast.lower <= slow.upper + 1e-10
+    assert slow.lower <= fast.upper + 1e-10
+    if slow.gap <= 1e-6:
+        assert fast.upper == pytest.approx(slow.upper, abs=2e-6)
+    return fast
+
+
+@pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting.get("p", 1.0) == 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_the_conic_solver(setting, seed):
+    agree(random_problem(seed, **setting))
+
+
+@pytest.mark.parametrize(
+    "seed, n_levels, label_cost, radius",
+    [(43, (12, 4, 12), 4.0, 1e-4), (26, (5, 12), 0.05, 1e-5), (34, (7, 5), 1.0, 1e-6), (100, (7, 5), 1.0, 1e-6)],
+)
+def test_without_an_intercept_and_with_many_levels(seed, n_levels, label_cost, radius):
+    problem = random_problem(
+        seed,
+        N=25,
+        n=1 + seed % 3,
+        n_levels=n_levels,
+        radius=radius,
+        label_cost=label_cost,
+        norm="linf",
+        fit_intercept=False,
+    )
+    fit = solve_tailored(problem, tol=1e-8, max_iter=200)
+    assert 0 <= fit.gap <= 1e-8 and fit.b[0] == 0
+    assert objective(problem, fit.b)[0] <= fit.upper + 1e-12
+    with_intercept = solve_tailored(replace(problem, fit_intercept=True))
+    assert with_intercept.b[0] != 0 and with_intercept.lower <= fit.upper
+    again = solve_tailored(problem, start=with_intercept)
+    assert again.gap <= 1e-6 and again.b[0] == 0
+    assert objective(problem, again.b)[0] <= again.upper + 1e-12
+    assert again.upper == pytest.approx(fit.upper, abs=1e-6)
+
+
+@st.composite
+def problems(draw):
+    m = draw(st.integers(0, 4))
+    n = draw(st.integers(0 if m else 1, 3))
+    unit = draw(st.booleans())
+    return random_problem(
+        draw(st.integers(0, 10_000)),
+        N=draw(st.integers(2, 40)),
+        n=n,
+        n_levels=tuple(draw(st.lists(st.integers(1, 4), min_size=m, max_size=m))),
+        radius=draw(st.sampled_from([0.0, 1e-4, 1e-3, 1e-2, 0.05, 0.2, 0.5])),
+        label_cost=draw(st.sampled_from([0.1, 1.0, max(m, 1.0)] + [np.inf] * (not unit))),
+        norm=draw(st.sampled_from(["l1", "l2", "linf"])),
+        metric_scale="unit" if unit else None,
+        gamma=draw(st.sampled_from([0.0, 5e-6, 5e-4, 5e-2])),
+        penalize_intercept=draw(st.booleans()),
+        coef_bound=draw(st.sampled_from([np.inf, 100.0, 1.0])),
+        fit_intercept=draw(st.booleans()),
+        coding=draw(st.sampled_from(["onehot", "pm1"])),
+        weighted=draw(st.booleans()),
+    )
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(problems())
+def test_agrees_with_the_conic_solver_on_any_instance(problem):
+    agree(problem)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("radius", [1e-3, 0.0])
+def test_numbers_of_any_scale(scale, norm, radius):
+    problem = random_problem(1, N=40, n=2, norm=norm, radius=radius)
+    problem.x[:, 0] *= scale
+    solution = solve_tailored(problem)
+    assert 0 <= solution.gap <= 1e-6
+    assert objective(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
+def test_the_lower_bound_is_reached_by_other_means():
+    """Multipliers from the conic solver give the same lower bound through the independent code."""
+    problem = random_problem(2, N=40, radius=0.01)
+    fast = solve_tailored(problem, tol=1e-8)
+    assert fast.gap <= 1e-8
+    slow = solve_column_constraint(problem, all_violated=True, tol=1e-8)
+    assert fast.lower == pytest.approx(slow.lower, abs=2e-8)
+    # From hardly any information the bound is weak, but a bound.
+    cuts = initial_cuts(problem)
+    (some, _) = dual_points(problem, cuts, np.ones(len(cuts)), fast.b, 1e-8)
+    assert dual_value(problem, some, fast.upper, fast.b) <= fast.upper
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"N": 1, "n_levels": (2, 2)},
+        {"N": 2, "n": 0, "n_levels": (2,)},
+        {"n_levels": (1, 1)},
+        {"n_levels": (1, 3)},
+        {"n": 0, "n_levels": (6,)},
+        {"label_cost": 1e-3},
+        {"label_cost": 1e4},
+    ],
+)
+def test_odd_shapes(setting):
+    problem = random_problem(3, **setting) if setting.get("N") != 1 else one_sample(**setting)
+    solution = solve_tailored(problem)
+    assert np.isfinite(solution.b).all()
+    assert 0 <= solution.gap <= 1e-6
+
+
+def one_sample(**setting):
+    problem = random_problem(3, **{**setting, "N": 2})
+    return replace(problem, x=problem.x[:1], z=problem.z[:1], y=problem.y[:1], w=np.ones(1))
+
+
+def test_constant_columns_and_duplicated_rows():
+    problem = random_problem(4, N=30, n=2)
+    problem.x[:, 1] = 5.0
+    problem.z[:, 0] = 1
+    doubled = {name: np.concatenate([getattr(problem, name)] * 2) for name in ("x", "z", "y")}
+    twice = replace(problem, **doubled, w=np.concatenate([problem.w] * 2) / 2)
+    assert solve_tailored(twice).upper == pytest.approx(agree(problem).upper, abs=2e-6)
+
+
+def test_is_deterministic_and_independent_of_the_order_of_rows_and_features():
+    problem = random_problem(5, N=30, n=2, n_levels=(2, 3, 4))
+    first, second = solve_tailored(problem), solve_tailored(problem)
+    assert first.b.tolist() == second.b.tolist()
+    order = np.random.default_rng(0).permutation(30)
+    shuffled = {name: getattr(problem, name)[order] for name in ("z", "y", "w")}
+    other = replace(problem, **shuffled, x=problem.x[order, ::-1])
+    assert solve_tailored(other).upper == pytest.approx(first.upper, abs=2e-6)
+
+
+def test_coordinates_can_be_shared_between_radii_and_penalties():
+    problem = random_problem(6, N=30)
+    shared = Coordinates(problem)
+    for radius in (0.0, 1e-3, 0.1):
+        alone = solve_tailored(at(problem, radius))
+        assert solve_tailored(at(problem, radius), coordinates=shared).b.tolist() == alone.b.tolist()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"coef_bound": np.inf, "radius": 1e-6},  # coefficients far outside the box
+        {"radius": 0.0},  # no lam to start from, and large slopes of the numbers
+        {"norm": "linf", "radius": 1e-6},  # lam below the other norm
+    ],
+)
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_start_that_is_not_feasible_is_made_so(other, norm):
+    setting = {"N": 30, "n": 2, "n_levels": (2, 3), "radius": 1e-4, "coef_bound": 0.3, "norm": norm}
+    problem = random_problem(8, **setting)
+    start = solve_tailored(random_problem(8, **{**setting, "coef_bound": 50.0, **other}))
+    solution = solve_tailored(problem, start=start)
+    assert 0 <= solution.gap <= 1e-6
+    assert objective(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
+def test_a_start_that_is_worse_than_0_is_not_used():
+    problem = random_problem(9, N=30, radius=0.05)
+    start = replace(solve_tailored(problem), b=np.full(problem.n_coefficients, 50.0))
+    assert solve_tailored(problem, start=start).b.tolist() == solve_tailored(problem).b.tolist()
+
+
+def test_a_box_bounds_the_coefficients_at_radius_0_too():
+    """Whatever the scale of the numbers."""
+    problem = random_problem(0, n=1, radius=0.0, coef_bound=7.0)
+    problem.x[:] *= 1e6
+    assert (coefficient_bounds(problem, np.log(2))[0] == 7.0).all()
+
+
+def test_stopping_early_is_visible_in_the_gap():
+    solution = solve_tailored(random_problem(7, N=30), max_iter=2)
+    assert solution.n_rounds == 2
+    assert solution.gap > 1e-3
+
+
+def test_p_other_than_1_is_refused():
+    with pytest.raises(ValueError, match=r"needs p = 1, not 2\.0"):
+        solve_tailored(random_problem(0, p=2.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_separable_data_with_many_levels_at_a_tiny_radius(seed):
+    """Coefficients grow until slacks drown in rounding."""
+    problem = random_problem(
+        seed, N=60, n=0, n_levels=(4, 5, 4, 6, 4, 4), radius=1e-6, label_cost=6.0, gamma=5e-6 * (seed % 2)
+    )
+    solution = solve_tailored(problem)
+    assert np.isfinite(solution.b).all()
+    assert 0 <= solution.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("label_cost", "radius"), [(np.inf, 1e-6), (np.inf, 1e-5), (25.0, 1e-5), (25.0, 1e-4)])
+def test_directions_that_the_data_hardly_determine(label_cost, radius):
+    """annealing, 0/1 dummies, nothing that bounds the coefficients: they are near 180 at the optimum."""
+    data = load_dataset("annealing")
+    model = WassersteinLogisticRegression(radius=radius, label_cost=label_cost)
+    problem = model._encode(data.X, data.y, None)
+    solution = solve_tailored(problem)
+    assert 0 <= solution.gap <= 1e-6
+    assert objective(problem, solution.b)[0] <= solution.upper + 1e-10
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_absorb_cancels_a_balance_as_it_says(seed):
+    """Carrying out by hand what ``absorb`` prices: moving a cut's mass to a changed level moves the balance."""
+    problem = random_problem(seed, N=12, n=1, n_levels=(2, 3), radius=0.01)
+    coordinates = Coordinates(problem)
+    data, E = coordinates.data, coordinates.E
+    pool = kernels.empty_pool(len(data.w), E)
+    theta = np.zeros(E)
+    theta[-1] = 10.0  # no change pays: the cuts are the data's, for both labels
+    _, owner, new = kernels.separate(theta, data, 1.0, 1.0, np.full(len(data.w), -np.inf), pool)
+    pool, _ = kernels.merge(pool, np.zeros(0, bool), owner, new)
+    mass = (data.w / np.diff(pool.start)).repeat(np.diff(pool.start))
+    rng = np.random.default_rng(seed)
+    v = mass * rng.uniform(0.2, 0.8, len(mass))
+    wanted = np.zeros(E)
+    level = 2  # intercept, number, then one score for the feature with two levels
+    wanted[level] = 1e-6
+    entropy, moved, rest, *_ = kernels.absorb(wanted, data, pool, mass, v)
+    assert entropy == 0.0
+    assert not rest.any()
+    code = np.flatnonzero(data.column[data.offsets[0] : data.offsets[1]] == level)[0]
+    slopes = []
+    for i, (begin, end) in enumerate(itertools.pairwise(pool.start)):
+        for c in range(begin, end):
+            # Leaving the level takes from the balance where the sign is +; coming to it where the sign is -.
+            if (pool.sign[c] > 0) == (data.z[i, 0] == code):
+                slopes.append(v[c] / mass[c])
+    assert moved == pytest.approx(1e-6 / max(slopes))
+    assert kernels.absorb(1e6 * wanted, data, pool, mass, v)[1] == np.inf
+
+
+def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
+    """The only cut takes the intercept's share, then gives mass: entropy is kept at its new slope only."""
+    problem = replace(one_sample(n=0, n_levels=(2,), label_cost=np.inf), y=np.ones(1))
+    coordinates = Coordinates(problem)
+    data, theta = coordinates.data, np.array([0.0, 0.0, 10.0])
+    _, owner, new = kernels.separate(theta, data, 1.0, np.inf, np.array([-np.inf]), kernels.empty_pool(1, 3))
+    pool, _ = kernels.merge(kernels.empty_pool(1, 3), np.zeros(0, bool), owner, new)
+    mass, v = np.ones(1), np.full(1, 0.5)
+    entropy, moved, rest, *_ = kernels.absorb(np.array([0.02, 0.01, 0.0]), data, pool, mass, v)
+    # v = 0.52 now fits the intercept; mass 0.01 / 0.52 at this slope fits the level and leaves 0.52 behind.
+    assert moved == pytest.approx(0.01 / 0.52)
+    assert entropy == pytest.approx(entr(0.52) + entr(0.48) - np.log(2))
+    assert not rest.any()
+
+
+@pytest.mark.parametrize("what", ["r", "spent"])
+def test_what_is_not_finite_gives_no_bound(what):
+    problem = random_problem(0)
+    bounds = coefficient_bounds(problem, np.log(2))
+    r, spent = np.zeros(problem.n_coefficients), 0.0
+    assert residual_charge(problem, bounds, problem.penalty, r, r, spent, problem.radius, np.log(2))[0] == 0.0
+    if what == "r":
+        r[-1] = np.nan
+    else:
+        spent = np.nan
+    assert residual_charge(problem, bounds, problem.penalty, r, 0 * r, spent, problem.radius, np.log(2))[0] == np.inf
+
+
+def numbers_of_a_thousandth():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)) * 1e-3
+    return X, X[:, 0] + 1e-3 * rng.normal(size=30) > 0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize(("radius", "label_cost"), [(600.00016792, 1e4), (5e-10, 1e4), (5e-10, 1.0)])
+def test_radii_far_from_the_size_of_the_numbers(norm, radius, label_cost):
+    """The first one divided by 0 in compiled code."""
+    X, y = numbers_of_a_thousandth()
+    for unit in (1.0, 1e3):
+        model = WassersteinLogisticRegression(radius, label_cost, norm=norm).fit(X * unit, y)
+        assert model.gap_ <= 1e-6
+        assert model.objective_ == pytest.approx(model.worst_case_loss(X * unit, y), abs=1e-12)
+
+
+@pytest.mark.parametrize("light", [1e-200, 1e-20, 1e-12, 1e-8])
+def test_weights_over_many_orders(light):
+    """As a kernel gives them. The light samples are left out by the solver, but not by the certificate."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=150), "b": rng.choice(list("uvw"), 150)})
+    y = X["a"] + (X["b"] == "u") + rng.normal(size=150) > 0.3
+    weights = np.ones(150)
+    weights[:75] = light
+    for radius in (0.0, 1e-3, 0.1):
+        model = WassersteinLogisticRegression(radius).fit(X, y, weights)
+        assert model.gap_ <= 1e-6
+        alone = WassersteinLogisticRegression(radius).fit(X[75:], y[75:])
+        assert model.objective_ == pytest.approx(alone.objective_, abs=3e-6)
+
+
+def test_a_step_that_is_not_finite_ends_the_method(monkeypatch):
+    """The best point so far, with its true gap and a warning."""
+    steps = []
+
+    def broken(self, g):
+        steps.append(1)
+        return np.full_like(g, np.nan) if len(steps) > 8 else solve(self, g)
+
+    solve = _InteriorPoint._solve_freely
+    monkeypatch.setattr(_InteriorPoint, "_solve_freely", broken)
+    X, y = numbers_of_a_thousandth()
+    with pytest.warns(ConvergenceWarning, match="certified to"):
+        model = WassersteinLogisticRegression(radius=1e-4, label_cost=1e-3).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert model.objective_ == pytest.approx(model.worst_case_loss(X, y), abs=1e-12)
+    assert 1e-6 < model.gap_ < np.log(2)
+
+
+def test_an_early_stop_tells_the_objective_of_its_coefficients():
+    X, y = numbers_of_a_thousandth()
+    for max_iter in (1, 2, 3):
+        with pytest.warns(ConvergenceWarning):
+            model = WassersteinLogisticRegression(1e-5, 1e-3, max_iter=max_iter).fit(X, y)
+        assert model.objective_ == pytest.approx(model.worst_case_loss(X, y), abs=1e-12)

@@ -1,0 +1,337 @@
+"""radius_max against fits on both sides of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.instances import at, in_other_units, random_problem
+from wdrlr import WassersteinLogisticRegression, largest_radius, radius_max
+from wdrlr.model.certificate import worst_case_loss
+from wdrlr.solvers.closed_form import best_constant
+from wdrlr.solvers.column_constraint import solve_column_constraint
+from wdrlr.solvers.conic import ConicSolverError
+from wdrlr.solvers.interior_point.method import solve_tailored
+from wdrlr.solvers.largest_radius import largest_useful_radius
+
+SETTINGS = [
+    {},
+    {"n": 0},
+    {"n": 3, "norm": "l2"},
+    {"n": 3, "norm": "l1"},
+    {"n": 2, "norm": "linf"},
+    {"label_cost": np.inf},
+    {"label_cost": np.inf, "n": 2, "norm": "l2"},
+    {"label_cost": 3.0},
+    {"label_cost": 10.0, "n": 0, "N": 30},
+    {"p": 2.0},
+    {"p": 0.5, "label_cost": 3.0},
+    {"metric_scale": "unit"},
+    {"gamma": 0.03},
+    {"fit_intercept": False},
+    {"n": 1, "n_levels": (), "label_cost": np.inf},
+    {"weighted": True, "n": 0, "coding": "pm1"},
+    {"n": 0, "n_levels": (2, 2), "N": 40, "label_cost": 0.1, "gamma": 0.01, "penalize_intercept": True},
+]
+
+
+def fit_at(problem, radius):
+    return solve_column_constraint(at(problem, radius), all_violated=True, tol=1e-7)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_slopes_are_zero_above_and_not_below(setting, seed):
+    problem = random_problem(seed, **setting)
+    radius = largest_useful_radius(problem)
+    assert 0 < radius
+    if np.isfinite(problem.metric.label_change):
+        assert radius <= problem.metric.label_change / 2 * (1 + 1e-9)
+    assert not fit_at(problem, 1.01 * radius).b[1:].any()
+    assert np.abs(fit_at(problem, 0.97 * radius).b[1:]).max() > 1e-5
+
+
+def test_unequal_classes_and_useless_features_leave_an_intercept_only():
+    """One class in twice as many rows, the feature the same in both: slopes are 0 at every radius."""
+    z = np.tile([[0], [1]], (6, 1))
+    problem = random_problem(0, N=12, n=0, n_levels=(2,))
+    problem.z[:], problem.y[:] = z, np.repeat([1.0, -1.0, 1.0], 4)
+    assert largest_useful_radius(problem) == pytest.approx(0.0, abs=1e-9)
+    solution = fit_at(problem, 0.05)
+    assert solution.b[0] > 0.1
+    assert not solution.b[1:].any()
+
+
+@pytest.mark.parametrize("beta", [0.2, 1e-4, 1e-8])
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+def test_a_small_class_takes_as_few_labels_as_it_is_small(beta, coding):
+    """One level has half of the larger class, and all of the smaller one, whose weight is beta.
+
+    With the share s of labels changed, all of them in the other level, the smaller class has s there, which must be its
+    part of beta + s: s = (beta + s) (1 - beta) / 2.
+    """
+    problem = random_problem(0, N=3, n=0, n_levels=(2,), label_cost=3.0, coding=coding)
+    problem.y[:], problem.z[:] = [1.0, 1.0, -1.0], [[0], [1], [1]]
+    problem.w[:] = (1 - beta) / 2, (1 - beta) / 2, beta
+    share = beta * (1 - beta) / (1 + beta)
+    assert largest_useful_radius(problem) == pytest.approx(3.0 * share, rel=1e-6)
+
+
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+def test_a_level_of_its_own_makes_a_small_class_worth_something(coding):
+    """No change of labels makes up for it there, so that b = 0 is the first constant model that is optimal."""
+    problem = random_problem(0, N=3, n=0, n_levels=(4,), coding=coding)
+    problem.y[:], problem.z[:], problem.w[:] = [1.0, -1.0, 1.0], [[2], [1], [3]], [0.7 - 1e-8, 1e-8, 0.3]
+    assert largest_useful_radius(problem) == pytest.approx(0.5, rel=1e-6)
+    assert solve_tailored(at(problem, 0.005), tol=1e-10).b[1:].any()
+
+
+def test_radius_max_of_a_table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=40), "b": rng.choice(["u", "v", "w"], 40)})
+    y = (X["a"] + (X["b"] == "u") > rng.normal(size=40)).astype(int)
+    options = {"label_cost": 2.0, "metric_scale": "unit"}
+    radius = radius_max(X, y, **options)
+    assert WassersteinLogisticRegression(radius=0.9 * radius, **options).fit(X, y).coef_.any()
+    assert not WassersteinLogisticRegression(radius=1.01 * radius, **options).fit(X, y).coef_.any()
+    with pytest.raises(ValueError, match="'label_cost' parameter"):
+        radius_max(X, y, label_cost=-1.0)
+
+
+# Units
+
+
+@pytest.mark.parametrize(
+    "setting", [*SETTINGS, {"n": 3, "norm": "l2", "label_cost": 10.0, "N": 40}, {"coef_bound": 0.1, "N": 30}]
+)
+def test_the_radius_has_the_units_of_the_data(setting):
+    problem = random_problem(5, **setting)
+    radius = largest_useful_radius(problem)
+    assert radius > 0
+    for c in (2.0**45, 2.0**-45):
+        assert largest_useful_radius(in_other_units(problem, c)) == c * radius
+    for c in (1e12, 1e-13, 3.7e4):
+        assert largest_useful_radius(in_other_units(problem, c)) == pytest.approx(c * radius, rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("label_cost", [10.0, np.inf])
+def test_the_radius_of_a_table_of_numbers_has_their_units(norm, label_cost):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(60, 3)) * [1.0, 0.1, 1.0]
+    y = (Z[:, 0] + rng.normal(size=60) > 0).astype(int)
+    radius = radius_max(Z, y, norm=norm, label_cost=label_cost)
+    assert 0.1 < radius
+    for c in (1e-10, 1e3, 1e4, 1e14):
+        assert radius_max(Z * c, y, norm=norm, label_cost=label_cost * c) == pytest.approx(c * radius, rel=1e-9)
+
+
+def test_numbers_far_from_0_are_as_good_as_others_if_there_is_an_intercept():
+    problem = random_problem(6, N=30, n=2)
+    there = replace(problem, x=problem.x + 2.0**20)
+    assert largest_useful_radius(there) == pytest.approx(largest_useful_radius(problem), rel=1e-8)
+
+
+def test_a_column_of_use_beside_one_of_other_size():
+    """Useless numbers of any size change nothing: the class means of each pair of rows are the same."""
+    problem = random_problem(7, N=20, n=1, n_levels=(), label_cost=np.inf)
+    x = np.vstack([problem.x, problem.x])
+    y = np.concatenate([problem.y, problem.y])
+    pairs = replace(problem, x=x, y=y, z=np.zeros((40, 0), dtype=int), w=np.full(40, 1 / 40))
+    alone = largest_useful_radius(pairs)
+    for size in (1e-6, 1e6):
+        beside = np.column_stack([x, np.repeat([-size, size], 20)])
+        both = replace(pairs, x=beside, penalty=np.zeros(3), coef_bound=np.inf)
+        assert largest_useful_radius(both) == pytest.approx(alone, rel=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("label_cost", [2.0, np.inf])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_constant_column_changes_nothing_if_there_is_an_intercept(norm, label_cost, balanced):
+    """Weights whose mean of equal numbers is not that number: its rest must not become a column of rounding errors."""
+    problem = random_problem(8, N=35, n=2, norm=norm, label_cost=label_cost, weighted=True)
+    problem.y[:] = np.where(np.arange(35) < 16, 1.0, -1.0)
+    if not balanced:
+        problem.y[:30] = 1.0
+    problem.x[:, 1] = 0.1
+    assert problem.w @ problem.x[:, 1] != 0.1
+    without = replace(
+        problem, x=problem.x[:, :1], penalty=problem.penalty[1:], coef_bound=np.inf, metric=replace(problem.metric)
+    )
+    assert largest_useful_radius(problem) == pytest.approx(largest_useful_radius(without), rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("penalize_intercept", [False, True])
+def test_labels_may_cost_much_more_than_the_numbers_differ(norm, penalize_intercept):
+    """Classes of equal weight: the intercept is worth nothing, and rounding of it must not be."""
+    options = {"gamma": 1e-12, "penalize_intercept": penalize_intercept}
+    problem = random_problem(9, N=9, n=2, n_levels=(), norm=norm, **options)
+    problem.y[:] = np.repeat([1.0, -1.0], [4, 5])
+    problem.w[:] = np.array([0, 0, 3, 4, 2, 2, 3, 0, 0]) / 14
+    free = largest_useful_radius(replace(problem, metric=replace(problem.metric, label_cost=np.inf)))
+    assert free > 0
+    for size in (1e-3, 1e-6, 1e-9, 1e-12):
+        small = in_other_units(replace(problem, metric=replace(problem.metric, label_cost=205.6 / size)), size)
+        assert largest_useful_radius(small) == pytest.approx(size * free, rel=1e-8)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("gamma", [0.0, 0.05])
+def test_columns_of_one_value_and_of_next_to_nothing_change_nothing(norm, gamma):
+    problem = random_problem(8, N=20, n=2, norm=norm, gamma=gamma)
+    x = np.column_stack([problem.x, np.full(20, 0.1), problem.x[:, 0] * 1e-11])
+    penalty, bound = np.insert(problem.penalty, 3, [gamma, gamma]), np.inf
+    more = replace(problem, x=x, penalty=penalty, coef_bound=bound)
+    assert largest_useful_radius(more) == pytest.approx(largest_useful_radius(problem), rel=1e-7)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_levels_may_cost_much_more_than_labels(norm, seed):
+    """Four samples, three of them at levels of their own: slopes without end cost nothing there."""
+    problem = random_problem(seed, N=4, n=3, n_levels=(5, 5), norm=norm, label_cost=2.4e-3)
+    problem.z[:] = [[1, 2], [2, 0], [1, 2], [1, 0]]
+    radius = largest_useful_radius(problem)
+    assert radius > 0
+    for cost in (1e3, 1e9):
+        dear = replace(problem, metric=replace(problem.metric, level_cost=cost))
+        assert largest_useful_radius(dear) == pytest.approx(radius, rel=1e-7)
+
+
+# Intercepts that are bounded, penalised or absent
+
+
+@pytest.mark.parametrize("coef_bound", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+def test_a_bound_of_the_intercept_counts_where_it_binds(coef_bound, coding):
+    X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
+    radius = radius_max(X, y, coef_bound=coef_bound, coding=coding)
+    model = WassersteinLogisticRegression(coef_bound=coef_bound, coding=coding, tol=1e-10)
+    for factor in (1.001, 1.3, 2.0):
+        assert not model.set_params(radius=factor * radius).fit(X, y).coef_.any()
+    assert abs(model.set_params(radius=0.98 * radius).fit(X, y).coef_[0, 0]) > 1e-3
+
+
+def test_a_bound_of_the_intercept_that_does_not_bind_changes_nothing():
+    X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
+    for label_cost in (1.0, np.inf):
+        free = radius_max(X, y, label_cost=label_cost)
+        assert radius_max(X, y, label_cost=label_cost, coef_bound=2.0) == pytest.approx(free, rel=1e-9)
+
+
+def test_a_bound_that_makes_all_slopes_useless_at_once_leaves_radius_0():
+    problem = random_problem(2, N=20, n=0, n_levels=(2,), gamma=0.2, coef_bound=0.05, label_cost=3.0)
+    problem.y[:], problem.z[:] = np.repeat([1.0, -1.0], [14, 6]), np.tile([[0], [1]], (10, 1))
+    assert largest_useful_radius(problem) == 0.0
+    assert not solve_tailored(at(problem, 0.01)).b[1:].any()
+
+
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+def test_the_penalty_of_the_intercept_counts_as_little_as_it_is(label_cost):
+    X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
+    radius = radius_max(X, y, label_cost=label_cost)
+    penalised = radius_max(X, y, label_cost=label_cost, l1_penalty=1e-8, penalize_intercept=True)
+    assert penalised == pytest.approx(radius, abs=1e-6)
+
+
+def test_slopes_that_stand_in_for_an_absent_intercept_are_of_use_at_any_radius():
+    """Four levels coded -1/+1: all slopes -1 raise every level, the least of them by a third of the most."""
+    X = pd.DataFrame({"c": list("abcd") * 8})
+    y = [1] * 28 + [0] * 4
+    options = {"label_cost": np.inf, "fit_intercept": False, "coding": "pm1"}
+    assert radius_max(X, y, **options) == np.inf
+    assert WassersteinLogisticRegression(radius=1e3, **options).fit(X, y).coef_.any()
+    assert np.isfinite(radius_max(X, y, **options | {"coding": "onehot"}))
+    assert np.isfinite(radius_max(X, [1] * 20 + [0] * 12, **options))
+
+
+# Against fits
+
+
+def random_setting(rng):
+    n = int(rng.integers(0, 4))
+    m = int(rng.integers(0 if n else 1, 4))
+    return {
+        "seed": int(rng.integers(1_000_000)),
+        "N": int(rng.choice([8, 12, 25, 40])),
+        "n": n,
+        "n_levels": tuple(int(levels) for levels in rng.integers(2, 6, m)),
+        "norm": str(rng.choice(["l1", "l2", "linf"])),
+        "label_cost": float(rng.choice([0.1, 0.5, 1, 3, 10, np.inf])),
+        "p": float(rng.choice([1, 1, 1, 2, 0.5])),
+        "gamma": float(rng.choice([0, 0, 0.01, 0.05])),
+        "penalize_intercept": bool(rng.random() < 0.3),
+        "fit_intercept": bool(rng.random() < 0.8),
+        "coding": str(rng.choice(["onehot", "pm1"])),
+        "weighted": bool(rng.random() < 0.4),
+        "coef_bound": float(rng.choice([np.inf, np.inf, 0.05, 0.2, 1.0])),
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_constant_model_is_best_from_there_on_only(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        setting = random_setting(rng)
+        problem = random_problem(**setting)
+        if rng.random() < 0.5:
+            problem.y[2:] = np.where(rng.random(problem.n_samples - 2) < 0.85, 1.0, -1.0)
+        if rng.random() < 0.3 and problem.n_categorical:
+            problem.z[:] = np.minimum(problem.z, np.array(problem.n_levels) - 2)
+        radius = largest_useful_radius(problem)
+
+        def beaten(radius, problem=problem):
+            """By how much the best constant model is, at least and at most, and how far the two are from each other."""
+            if problem.metric.p == 1:
+                solution = solve_tailored(at(problem, radius), tol=1e-10)
+            else:
+                solution = solve_column_constraint(at(problem, radius), all_violated=True, tol=1e-8)
+            constant = best_constant(at(problem, radius))
+            value = worst_case_loss(at(problem, radius), constant)[0] + problem.penalty_value(constant)
+            return value - solution.upper, value - solution.lower, solution.gap
+
+        if np.isinf(radius):
+            assert beaten(1e3)[0] > 1e-9, setting
+            continue
+        for factor in (1.0001, 1.3):
+            least, most, gap = beaten(max(factor * radius, 1e-6))
+            assert least < 1e-12, setting
+            assert most < 1e-9 or (problem.metric.p != 1 and most <= 1.01 * gap), setting
+        if radius > 1e-3:
+            assert beaten(0.97 * radius)[0] > 1e-9, setting
+
+
+# Solvers that fail
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
+    problem = random_problem(3, N=20, n=3, norm=norm)
+    radius = largest_useful_radius(problem)
+    minimise, tried = largest_radius._minimise, []
+
+    def fails_unless_simplex(program, method):
+        tried.append(method)
+        if method != "highs-ds":
+            raise ConicSolverError("HiGHS Status 15")
+        return minimise(program, method)
+
+    monkeypatch.setattr(largest_radius, "_minimise", fails_unless_simplex)
+    # Tangents stand for the ball of the l2 norm in a linear program.
+    assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
+    assert tried[0] == ("CLARABEL" if norm == "l2" else "highs-ipm")
+
+
+def test_a_value_that_its_direction_does_not_have_is_not_believed(monkeypatch):
+    minimise = largest_radius._minimise
+
+    def wrong(program, method):
+        x, value = minimise(program, method)
+        return x, 1.001 * value
+
+    monkeypatch.setattr(largest_radius, "_minimise", wrong)
+    with pytest.raises(ConicSolverError, match=r"not found by highs-ipm, highs-ds. Rescale or leave out columns"):
+        largest_useful_radius(random_problem(3))

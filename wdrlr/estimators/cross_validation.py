@@ -1,0 +1,324 @@
+"""The classifier that chooses its radius and its l1 penalty by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from itertools import product
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.base import _fit_context
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+from wdrlr.estimators.classifier import WassersteinLogisticRegression, warn_if_uncertified
+from wdrlr.estimators.path import solve_grid
+from wdrlr.model.problem import log_loss
+from wdrlr.solvers.solution import Solution
+
+RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""The radii of the paper's experiments."""
+
+
+class WassersteinLogisticRegressionCV(WassersteinLogisticRegression):
+    """``WassersteinLogisticRegression`` with the radius and the l1 penalty chosen by cross-validation.
+
+    Every pair of the grid is fitted on the rows outside each fold and judged on the fold; the pair with the smallest
+    mean error is then fitted on all rows. Of several pairs with that error, the one with the largest penalty is taken,
+    and of these the one with the largest radius. With ``rule="one_standard_error"`` all pairs compete whose mean error
+    is within one standard error of the smallest, the standard error being that of the smallest error over the folds,
+
+        std(errors of the folds, ddof=1) / sqrt(number of folds),
+
+    so that the model is as robust and as sparse as the data cannot object to (Hastie, Tibshirani and Friedman, The
+    Elements of Statistical Learning, 2nd ed., Section 7.10).
+
+    The levels of the categories are those of the whole table in every fold, so that the adversary can move a row to the
+    same levels as in the final fit. A fold's rows are encoded once for the whole grid, and with p = 1 the solver's
+    coordinates are shared; every fit is certified on its own.
+
+    Parameters
+    ----------
+    radii : array-like of float, default (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
+        Wasserstein radii to choose from, in units of the ground metric; by default those of the paper. What is useful
+        depends on the data's units: ``radius_max(X, y) * np.geomspace(1e-3, 1, 10)`` is a grid that fits any.
+    l1_penalties : array-like of float, default (0,)
+    cv : int, splitter or iterable of (train, test), default 5
+        As in scikit-learn; an int means stratified folds. For grouped rows pass the splits:
+        ``cv=list(GroupKFold().split(X, y, groups))``.
+    scoring : str, callable or None, default None
+        None: the error is the share of rows that are misclassified. Else a scorer of scikit-learn, and the error is
+        minus its score; with weights it must take ``sample_weight``.
+    rule : {"best", "one_standard_error"}, default "best"
+    n_jobs : int or None, default None
+        Processes for the folds, as in scikit-learn.
+    label_cost, p, norm, metric_scale, penalize_intercept, categorical_features, coding, handle_unknown, coef_bound, \
+fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
+        As in ``WassersteinLogisticRegression``.
+
+    Attributes
+    ----------
+    radius_, l1_penalty_ : float
+        The chosen pair.
+    cv_errors_ : ndarray of shape (number of radii, number of penalties)
+        The mean error over the folds.
+    cv_results_ : DataFrame, one row a pair, radii outermost
+        radius, l1_penalty, error and error_se (mean over the folds and its standard error), log_loss and log_loss_se
+        (the same of the log-loss on the held-out rows), gap (the largest certified gap of its fits), and the error of
+        each fold: error_fold0, error_fold1, ...
+    coef_, intercept_, classes_, objective_, gap_, ... : as in ``WassersteinLogisticRegression``
+        Those of the final fit.
+
+    Sample weights count in the fits, and in the errors of the held-out rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from wdrlr import WassersteinLogisticRegressionCV
+    >>> X = pd.DataFrame({"colour": ["red", "blue"] * 20, "shape": ["round", "round", "square", "square"] * 10})
+    >>> y = X["colour"]
+    >>> model = WassersteinLogisticRegressionCV(radii=[0.01, 0.1, 10]).fit(X, y)
+    >>> model.radius_  # 10 makes all coefficients 0, the others make no error: the largest of them is taken
+    0.1
+    >>> model.cv_errors_.ravel().tolist()
+    [0.0, 0.0, 0.5]
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **WassersteinLogisticRegression._parameter_constraints,
+        "radii": ["array-like"],
+        "l1_penalties": ["array-like"],
+        "cv": ["cv_object"],
+        "scoring": [None, StrOptions(set(get_scorer_names())), callable],
+        "rule": [StrOptions({"best", "one_standard_error"})],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        radii: Sequence[float] | np.ndarray = RADII,
+        l1_penalties: Sequence[float] | np.ndarray = (0.0,),
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        label_cost: float | str = 1.0,
+        p: float = 1.0,
+        norm: str = "l1",
+        metric_scale: str | None = None,
+        penalize_intercept: bool = False,
+        categorical_features: Any = "from_dtype",
+        coding: str = "onehot",
+        handle_unknown: str = "error",
+        coef_bound: float | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        conic_solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
+        self.radii = radii
+        self.l1_penalties = l1_penalties
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.label_cost = label_cost
+        self.p = p
+        self.norm = norm
+        self.metric_scale = metric_scale
+        self.penalize_intercept = penalize_intercept
+        self.categorical_features = categorical_features
+        self.coding = coding
+        self.handle_unknown = handle_unknown
+        self.coef_bound = coef_bound
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.solver_options = solver_options
+        self.conic_solver = conic_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    @property
+    def radius(self) -> float:  # type: ignore[override]
+        """The chosen radius: what is a parameter of the base class is found by ``fit`` here."""
+        return self.radius_
+
+    @property
+    def l1_penalty(self) -> float:  # type: ignore[override]
+        """The chosen penalty."""
+        return self.l1_penalty_
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegressionCV:
+        """Choose radius and penalty, and fit them on all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``WassersteinLogisticRegression.fit``.
+
+        Raises
+        ------
+        ValueError
+            As there; also if the grid is empty or has a negative number, a fold leaves one class only to fit on or
+            has no weight, or the scorer gives nan.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a fit of the cross-validation, or the final one, is certified to less than ``tol``.
+        SeparableDataWarning
+            If radius and penalty 0 are chosen and the data are (quasi-)separable.
+        """
+        self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
+        grid = list(product(_grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)))
+        model = self._at(0.0, 1.0)
+        table, labels = model._learn(X, y)
+        weights = np.ones(len(labels))
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+        scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
+        if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
+            raise ValueError(
+                "scoring must take sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
+            )
+        folds = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_fold)(
+                model,
+                grid,
+                _Fold(number, table.iloc[train], labels[train], weights[train]),
+                _Fold(number, table.iloc[test], labels[test], weights[test]),
+                scorer and (scorer, _safe_indexing(X, test), None if sample_weight is None else weights[test]),
+            )
+            for number, (train, test) in enumerate(check_cv(self.cv, labels, classifier=True).split(table, labels))
+        )
+        solutions = [solution for fold, _ in folds for solution in fold]
+        results = _summary(grid, folds)
+        errors = results["error"].to_numpy()
+        allowance = 0.0
+        if self.rule == "one_standard_error":
+            if len(folds) < 2:
+                raise ValueError('rule="one_standard_error" needs at least two folds; cv gives one.')
+            allowance = float(results["error_se"].to_numpy()[np.argmin(errors)])
+        chosen = choose_point(grid, errors, allowance=allowance)
+        best = self._at(*chosen).fit(X, y, sample_weight)
+        warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), self.tol)
+        for name in vars(best).keys() - best.get_params().keys():
+            setattr(self, name, getattr(best, name))
+        self.radius_, self.l1_penalty_ = chosen
+        self.cv_results_ = results
+        self.cv_errors_ = errors.reshape(-1, len(self.l1_penalties))
+        return self
+
+    def _at(self, radius: float, l1_penalty: float) -> WassersteinLogisticRegression:
+        """The plain estimator at one point of the grid."""
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in WassersteinLogisticRegression().get_params() if name in own}
+        return WassersteinLogisticRegression(radius=radius, l1_penalty=l1_penalty, **shared)
+
+
+class _Fold(NamedTuple):
+    """The rows that a fold leaves to fit on, or those that it holds out."""
+
+    number: int
+    table: pd.DataFrame
+    labels: np.ndarray  # -1 or +1
+    weights: np.ndarray
+
+
+def _grid(name: str, values: Any) -> list[float]:
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a list of numbers, not {values!r}.") from None
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or values.min() < 0:
+        raise ValueError(f"{name} must be a list of at least one finite number, none below 0, not {values.tolist()}.")
+    return values.tolist()
+
+
+def _fit_fold(
+    model: WassersteinLogisticRegression,
+    grid: Sequence[tuple[float, float]],
+    kept: _Fold,
+    held_out: _Fold,
+    scoring: Any,
+) -> tuple[list[Solution], np.ndarray]:
+    """The solutions at all points of the grid, and their errors and log-losses on the rows held out; shape (points, 2).
+
+    ``scoring`` is None, or a scorer with the rows held out as the user gave them and their weights or None.
+    """
+    for what, part in (("the rows outside", kept), ("the rows of", held_out)):
+        if not part.weights.any():
+            raise ValueError(f"{what} fold {part.number} of the cross-validation have no weight.")
+    if np.unique(kept.labels[kept.weights > 0]).size < 2:
+        raise ValueError(
+            f"the rows outside fold {kept.number} of the cross-validation are of one class only; use fewer or "
+            "stratified folds."
+        )
+    solutions = solve_grid(model, model._problem(*kept[1:]), grid)
+    problem = model._problem(*held_out[1:])
+    judged = np.empty((len(grid), 2))
+    for point, solution in enumerate(solutions):
+        margin = problem.y * problem.decision(solution.b)
+        # As in ``predict``, 0 stands for the first class.
+        wrong = np.where(problem.y > 0, margin <= 0, margin < 0)
+        judged[point] = problem.w @ wrong, problem.w @ log_loss(-margin)
+        if scoring is not None:
+            judged[point, 0] = -_score(model, solution, held_out, *scoring)
+    return solutions, judged
+
+
+def _takes_weights(scorer: Callable) -> bool:
+    parameters = signature(scorer).parameters.values()
+    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def _score(
+    model: WassersteinLogisticRegression, solution: Solution, held_out: _Fold, scorer: Callable, X: Any, weights: Any
+) -> float:
+    model._take(solution)
+    y = model.classes_[(held_out.labels > 0).astype(int)]
+    score = float(scorer(model, X, y) if weights is None else scorer(model, X, y, sample_weight=weights))
+    if np.isnan(score):
+        raise ValueError(f"scoring gives nan on fold {held_out.number} of the cross-validation.")
+    return score
+
+
+def _summary(grid: Sequence[tuple[float, float]], folds: list[tuple[list[Solution], np.ndarray]]) -> pd.DataFrame:
+    judged = np.stack([judged for _, judged in folds])  # (folds, points, 2)
+    results = pd.DataFrame(grid, columns=["radius", "l1_penalty"])
+    for column, name in enumerate(("error", "log_loss")):
+        values = judged[:, :, column]
+        results[name] = values.mean(axis=0)
+        # With one fold there is no standard error.
+        results[f"{name}_se"] = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else np.nan
+    results["gap"] = np.max([[solution.gap for solution in solutions] for solutions, _ in folds], axis=0)
+    for number in range(len(folds)):
+        results[f"error_fold{number}"] = judged[number, :, 0]
+    return results
+
+
+def choose_point(
+    grid: Sequence[tuple[float, float]], errors: np.ndarray, ties: str = "largest", allowance: float = 0.0
+) -> tuple[float, float]:
+    """The pair (radius, gamma) with the smallest error, shape (len(grid),), or one within ``allowance`` of it.
+
+    Of several, with `ties` = "largest" the one with the largest penalty gamma, and among those the largest
+    radius; with "smallest" the opposite.
+    """
+    # Equal sums of fractions can differ in the last bit; different ones differ by far more than this.
+    limit = np.min(errors) + allowance + 1e-12
+    tied = [point for point, error in zip(grid, errors, strict=True) if error <= limit]
+    pick = max if ties == "largest" else min
+    return pick(tied, key=lambda point: (point[1], point[0]))

@@ -1,0 +1,142 @@
+"""A fitted classifier in words: what was solved, how well, and what the adversary does; as text and as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wdrlr.model.encoding import level_matrix, quoted
+from wdrlr.model.metric import ground_metric
+from wdrlr.model.problem import level_offsets
+
+if TYPE_CHECKING:
+    from wdrlr.estimators.classifier import WassersteinLogisticRegression
+
+N_SLOPES = 10
+"""How many slopes a report lists."""
+
+
+def as_text(model: WassersteinLogisticRegression) -> str:
+    """The report of a fitted model as lines of text."""
+    lines = [type(model).__name__]
+    for title, rows in _sections(model):
+        width = max(len(name) for name, _ in rows)
+        lines += ["", title, *(f"  {name.ljust(width)}  {text}" for name, text in rows)]
+    return "\n".join(lines)
+
+
+def as_html(model: WassersteinLogisticRegression) -> str:
+    """The report of a fitted model as HTML, one folded table a section."""
+    parts = []
+    for title, rows in _sections(model):
+        cells = "".join(
+            f'<tr><th style="text-align: left">{escape(name)}</th><td style="text-align: left">{escape(text)}</td></tr>'
+            for name, text in rows
+        )
+        parts.append(f"<details><summary>{escape(title)}</summary><table>{cells}</table></details>")
+    return "".join(parts)
+
+
+def _sections(model: WassersteinLogisticRegression) -> list[tuple[str, list[tuple[str, str]]]]:
+    return [("The fit", _fit(model)), ("The adversary", _adversary(model)), ("The largest slopes", _slopes(model))]
+
+
+def _fit(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
+    n, n_levels = len(model.encoding_.numeric), model.encoding_.n_levels
+    rows = [
+        ("classes", f"{quoted(model.classes_)}; the second one is where f > 0"),
+        ("features", f"{n} numeric, {len(n_levels)} categorical with {sum(n_levels)} levels"),
+        ("radius", f"{model.radius:g}"),
+        ("label cost", f"{model.label_cost}"),
+    ]
+    if model.l1_penalty:
+        rows.append(("l1 penalty", f"{model.l1_penalty:g}"))
+    if hasattr(model, "cv_results_"):
+        at = (model.cv_results_["radius"] == model.radius) & (model.cv_results_["l1_penalty"] == model.l1_penalty)
+        chosen = model.cv_results_[at].iloc[0]
+        judged = f"error {chosen['error']:.4f}" if model.scoring is None else f"score {-chosen['error']:.4f}"
+        rows.append(
+            (
+                "chosen among",
+                f"{len(model.cv_results_)} pairs of radius and penalty: cross-validated {judged} "
+                f"(standard error {chosen['error_se']:.4f})",
+            )
+        )
+    certified = "certified" if model.gap_ <= model.tol else "NOT certified"
+    return [
+        *rows,
+        ("objective", f"{model.objective_:.7f}, worst-case log-loss{' and penalty' if model.l1_penalty else ''}"),
+        ("certificate", f"at most {model.gap_:.1e} above the optimum: {certified} to tol={model.tol:g}"),
+        ("work", f"{model.n_iter_} steps, {model.n_cuts_} active cuts, {model.solution_.solver_seconds:.2f} s"),
+    ]
+
+
+def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
+    """What pays for the adversary, from the prices alone: it may change a row where that raises the loss by more.
+
+    The log-loss has slopes between 0 and 1. So changing a feature pays only if the scores of its levels differ by more
+    than the price lam (c_d - c_(d-1)) of a change, c_d the cost of d changes, for some d. Changing the label of a row
+    alone raises the loss by y f, for the price lam kappa. Moving numbers never pays, since dual_norm(b_N) <= lam, and
+    where the two are equal it costs nothing in the limit (Lemma 1). All costs are over the metric's scale.
+    """
+    if model.radius == 0:
+        penalised = ", with a penalty" if model.l1_penalty else ""
+        return [("none", f"the radius is 0: logistic regression on the data as they are{penalised}")]
+    lam = model.transport_multiplier_
+    n, n_levels = len(model.encoding_.numeric), model.encoding_.n_levels
+    metric = ground_metric(
+        model.label_cost, n, len(n_levels), p=model.p, norm=model.norm, metric_scale=model.metric_scale
+    )
+    rows = [("multiplier", f"{lam:.4g}: what a unit of radius adds to the worst-case loss")]
+    if not model.coef_.any():
+        why = "the radius and the penalty leave" if model.l1_penalty else "the radius leaves"
+        rows.append(("slopes", f"all are 0: {why} no feature of use (see radius_max)"))
+        return rows
+    if np.isinf(metric.label_change):
+        rows.append(("labels", "cannot be changed"))
+    else:
+        rows.append(
+            ("labels", f"changed where a row is on the right side by more than {lam * metric.label_change:.4g}")
+        )
+    if n:
+        norm = metric.dual_norm(model.coef_[0, :n])
+        at_limit = norm >= lam * (1 - 1e-6)
+        moved = "in the limit a little mass is moved very far" if at_limit else "moving them does not pay"
+        rows.append(("numbers", f"dual norm of the slopes {norm:.4g} of {lam:.4g}: {moved}"))
+    if n_levels and model.categories_are_numbers:
+        rows.append(("categories", "taken for numbers, as are their dummies"))
+    elif n_levels:
+        price = lam * np.diff(metric.level_changes(len(n_levels))).min()
+        spread = _spreads(model)
+        pays = [
+            f"{model.encoding_.names[j]} ({spread[i]:.3g})"
+            for i, j in sorted(enumerate(model.encoding_.categorical), key=lambda pair: -spread[pair[0]])
+            if spread[i] > price
+        ]
+        rows.append(("price", f"{price:.4g} for changing a category"))
+        worth = f"{len(pays)} of {len(n_levels)}: {', '.join(pays[:N_SLOPES])}{', ...' if len(pays) > N_SLOPES else ''}"
+        rows.append(("may pay", worth if pays else "no category: the scores of its levels differ by less"))
+    return rows
+
+
+def _spreads(model: WassersteinLogisticRegression) -> np.ndarray:
+    """How far apart the scores of each categorical feature's levels are, seen in fit or not; shape (m,)."""
+    n_levels = model.encoding_.n_levels
+    scores = level_matrix(n_levels, model.coding) @ model.coef_[0, len(model.encoding_.numeric) :]
+    starts = level_offsets(n_levels)
+    return np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+
+
+def _slopes(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
+    names, slopes = model.get_feature_names_out(), model.coef_[0]
+    order = np.argsort(-np.abs(slopes), kind="stable")
+    shown = [(str(names[j]), f"{slopes[j]:+.4f}") for j in order[:N_SLOPES] if slopes[j]]
+    rest = int(np.count_nonzero(slopes)) - len(shown)
+    rows = [("intercept", f"{model.intercept_[0]:+.4f}"), *shown]
+    if rest:
+        rows.append(("...", f"{rest} more that are not 0"))
+    if not slopes.all():
+        rows.append(("0", f"{int((slopes == 0).sum())} of {len(slopes)} slopes"))
+    return rows

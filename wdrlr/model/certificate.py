@@ -1,0 +1,459 @@
+"""Certificates: how far a fit can be from the optimum, whoever computed it.
+
+``check`` believes no solver. It takes coefficients and a dual point, and returns two numbers of its own: the objective,
+evaluated by Algorithm 2, and a lower bound on the optimal value, from a dual point that is made feasible here. It
+shares nothing with the solvers but ``separation``, and allows for its own rounding.
+
+The lower bound. Let masses mu_c >= 0 sum to at most w_i over the cuts c of sample i, and t_c in [0, 1] be slopes. Since
+L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t), and since s_i >= 0, every b and lam satisfy
+
+    objective >= sum_c mu_c H(t_c) + lam (radius - sum_c mu_c cost_c) + r.b + sum_j penalty_j |b_j|,
+    r = sum_c mu_c t_c A_c     (a_c = A_c b is the argument of the log-loss at cut c).
+
+What is left to do is to bound the terms with lam, r and the penalties from below, over all b and lam that can be
+optimal (``_charge``, which has the solvers' ``dual_repair`` beside it for their own use: the two share no code on
+purpose).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import entr
+
+from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.separation import candidates
+
+UNIT = np.finfo(float).eps
+"""Twice the unit roundoff; the factor 2 covers products of errors."""
+
+LONG_UNIT = float(np.finfo(np.longdouble).eps)
+
+LARGEST_SCORE = 1e4
+"""At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b with |b_j| (times
+the largest distance of a number from its mean) and |f| at the means below this, or below twice what the fit has."""
+
+BLOCK = 4096
+"""Cuts processed at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """Masses on C cuts, and the slopes of the log-loss there: what a solver hands in for its lower bound.
+
+    A cut is a sample, a label and some changed features. A feature may be changed into one level, or (level -1) into a
+    mixture of its levels that all cuts with the same sign of a / f share: since L is convex and each of these levels
+    costs as much, a mixture is worth no more than the best level.
+
+    Attributes
+    ----------
+    sample : int ndarray of shape (C,)
+    flipped : bool ndarray of shape (C,)
+        Whether the label is the other one.
+    mass, v : ndarrays of shape (C,)
+        mu_c and mu_c t_c.
+    start : int ndarray of shape (C + 1,)
+        The changes of cut c are ``start[c] : start[c + 1]``.
+    feature, level : int ndarrays of shape (changes,)
+        The changed feature, and its new level as a code, or -1 for the mixture.
+    mixture : ndarray of shape (2, sum(n_levels))
+        The shares of the levels, for cuts with a = f (label -1) and with a = -f (label +1).
+    wall : ndarray of shape (1 + n + k,)
+        The part of r that bounds on the coefficients carry.
+    """
+
+    sample: np.ndarray
+    flipped: np.ndarray
+    mass: np.ndarray
+    v: np.ndarray
+    start: np.ndarray
+    feature: np.ndarray
+    level: np.ndarray
+    mixture: np.ndarray
+    wall: np.ndarray
+
+
+class Certificate(NamedTuple):
+    """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
+    ``lower``, and that of b is at most upper - lower above the least one: what the rounding of both can amount to is
+    taken off ``lower``. At radius 0 without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
+
+    upper: float
+    lower: float
+    lam: float
+
+
+def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certificate:
+    """The certificate of coefficients b by the best of some dual points; without one, the lower bound is 0.
+
+    Parameters
+    ----------
+    b : ndarray of shape (1 + n + k,)
+        Within the box, and b_0 = 0 without an intercept.
+    """
+    upper, lam = objective(problem, b)
+    rounding = _rounding_of_objective(problem, b, upper)
+    # b = 0 has log 2, and so has the optimum at most; b too bounds it, unless it breaks a constraint.
+    level = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
+    if (problem.feasible(b) == b).all():
+        level = min(upper + rounding, level)
+    least = max((dual_value(problem, dual, level, b) for dual in dual_points), default=0.0)
+    return Certificate(upper, least - rounding, lam)
+
+
+# ------------------------------------------------------------ the upper bound
+
+
+def objective(problem: Problem, b: np.ndarray) -> tuple[float, float]:
+    """Worst-case loss plus penalty at b (1 + n + k,), and the multiplier that attains it, nan at radius 0."""
+    loss, lam = worst_case_loss(problem, b)
+    return loss + problem.penalty_value(b), lam
+
+
+def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
+    """sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } at fixed coefficients, and the multiplier that attains it.
+
+    It is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam cost_c), where c runs over
+    the candidates of Algorithm 2: a convex piecewise linear function of one variable, minimised exactly by
+    intersecting tangents from both sides. Source: proof of Theorem 1.
+    """
+    if problem.radius == 0:
+        return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
+    found = [candidates(problem, b, flipped) for flipped in problem.label_flips]
+    losses = np.hstack([log_loss(of_label.argument) for of_label in found])
+    costs = np.concatenate([of_label.cost for of_label in found])
+    low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
+    left = _Samples(losses, costs, problem.w)
+    at_low = left.worst(low)
+    low_value, low_slope = left.line(low, at_low, problem.radius)
+    if low_slope >= 0:
+        return low_value, low
+    # Above this multiplier no change pays.
+    paid = costs > 0
+    steepest = np.max((losses[:, paid] - losses[:, :1]) / costs[paid], initial=0.0)
+    high = max(low, float(steepest) * (1 + 8 * UNIT))
+    at_high = left.worst(high)
+    high_value, high_slope = left.line(high, at_high, problem.radius)
+    for _ in range(200):  # about 20 are enough
+        # A candidate that is worst at both ends is worst in between: only the other samples need a look.
+        left, at_low, at_high = left.without(at_low, at_high)
+        lam = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
+        if not low < lam < high:
+            break
+        at_lam = left.worst(lam)
+        value, slope = left.line(lam, at_lam, problem.radius)
+        if value <= low_value + low_slope * (lam - low) + 64 * UNIT * value:
+            low_value, low = min((value, lam), (low_value, low))
+            break
+        if slope < 0:
+            low, at_low, low_value, low_slope = lam, at_lam, value, slope
+        else:
+            high, at_high, high_value, high_slope = lam, at_lam, value, slope
+    value, lam = min((low_value, low), (high_value, high))
+    return float(value), float(lam)
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Samples whose worst candidate is not settled, and the sums over those for whom it is."""
+
+    losses: np.ndarray  # (N, C)
+    costs: np.ndarray  # (C,)
+    w: np.ndarray  # (N,)
+    settled_loss: float = 0.0
+    settled_cost: float = 0.0
+
+    def worst(self, lam: float) -> np.ndarray:
+        """The worst candidate of every sample; shape (N,)."""
+        return np.argmax(self.losses - lam * self.costs, axis=1)
+
+    def line(self, lam: float, choice: np.ndarray, radius: float) -> tuple[float, float]:
+        """Value and slope of the objective with these candidates."""
+        loss, cost = self._sums(np.ones(len(choice), dtype=bool), choice)
+        return float(lam * radius + loss - lam * cost), float(radius - cost)
+
+    def without(self, one: np.ndarray, other: np.ndarray) -> tuple[_Samples, np.ndarray, np.ndarray]:
+        """The samples for whom two choices differ, and these choices."""
+        open_ = one != other
+        loss, cost = self._sums(~open_, one)
+        return _Samples(self.losses[open_], self.costs, self.w[open_], loss, cost), one[open_], other[open_]
+
+    def _sums(self, some: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
+        rows = np.flatnonzero(some)
+        loss = (self.w[rows] * self.losses[rows, choice[rows]]).sum()
+        return self.settled_loss + loss, self.settled_cost + (self.w[rows] * self.costs[choice[rows]]).sum()
+
+
+def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> float:
+    """How far ``objective`` can be below the truth.
+
+    f, and the gains that are added to it, are sums of at most 1 + n + 3 m + K terms (K, the most nonzero entries in a
+    row of the level matrix) of a size of |f_1| + |x_i - x_1|.|b_N| + 3 sum_j (the largest score of feature j), with f_1
+    the part of intercept and numbers at the first sample, which is computed in long doubles; L has slopes in [0, 1].
+    Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units more of what they give.
+    """
+    m, levels = problem.n_categorical, np.abs(problem.level_matrix)
+    terms = 8 + problem.n_numeric + 3 * m + int((levels > 0).sum(axis=1).max(initial=0))
+    sizes = levels @ np.abs(b[1 + problem.n_numeric :])
+    slopes = problem.numeric(b)
+    at_first = problem.x[0].astype(np.longdouble) * slopes
+    size = abs(b[0] + at_first.sum()) + (problem.w * (np.abs(problem.x - problem.x[0]) @ np.abs(slopes))).sum()
+    size += LONG_UNIT / UNIT * (abs(b[0]) + np.abs(at_first).sum())
+    size += 3 * (np.maximum.reduceat(sizes, problem.offsets).sum() if m else 0.0)
+    return float(UNIT * (terms * size + (_pairwise(problem.n_samples) + len(b)) * value))
+
+
+def _pairwise(n: int) -> float:
+    """Relative error, in units, of NumPy's sum of n terms of one sign: 8 running sums a block of 128, then halving."""
+    return 16.0 + np.log2(max(n, 1))
+
+
+# ------------------------------------------------------------ the lower bound
+
+
+def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -> float:
+    """The lower bound of a dual point, rounding taken off; 0 if it proves nothing.
+
+    Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1.
+    Cuts of infinite cost, or of any cost at radius 0, are dropped, and so are those that change a feature twice, or
+    into a level that it does not have, and what is not finite.
+
+    Parameters
+    ----------
+    upper : float
+        An upper bound on the optimal value.
+    b : ndarray of shape (1 + n + k,)
+        The fit; it matters only at radius 0 without a box, for which the bound is to hold (``LARGEST_SCORE``).
+    """
+    dual = _without_forgeries(problem, dual)
+    mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
+    sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
+    cost = problem.level_changes[np.diff(dual.start)]
+    cost = cost + np.where(dual.flipped, problem.metric.label_change, 0.0)
+    possible = (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
+    mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
+    total = np.bincount(dual.sample, mass, problem.n_samples)
+    most_cuts = int(np.bincount(dual.sample, possible, problem.n_samples).max(initial=0))
+    # What is too much by rounding only may stay: it is allowed for below, and v keeps the balance that it has.
+    too_much = total > problem.w * (1 + 4 * most_cuts * UNIT)
+    scaled = np.where(too_much, problem.w / np.where(too_much, total, 1.0), 1.0)[dual.sample]
+    mass, v = mass * scaled, np.nan_to_num(dual.v, posinf=0.0, neginf=0.0) * scaled
+    v = np.clip(v, 0.0, mass)
+    slope = np.divide(v, mass, out=np.zeros_like(v), where=mass > 0)
+
+    entropy = (mass * (entr(slope) + entr(1.0 - slope))).sum()
+    spent = (mass * cost).sum()
+    relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8)
+    charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b)
+    # A rounded slope: t |H'(t)| is at most 40 where 1 - t is not 0.
+    value = float(entropy * (1 - relative) - 40 * UNIT - charge)
+    return value if value > 0 else 0.0  # also where it is nan
+
+
+def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:
+    """Without the mass of cuts that change a feature twice, or none that exists, or into no level of it."""
+    m = problem.n_categorical
+    n_changes = np.diff(dual.start)
+    cut = np.repeat(np.arange(len(dual.mass)), n_changes)
+    n_levels = np.array([*problem.n_levels, 0])[np.where((dual.feature >= 0) & (dual.feature < m), dual.feature, m)]
+    forged = dual.level >= n_levels
+    order = np.lexsort([dual.feature, cut])
+    forged[order[1:]] |= (np.diff(cut[order]) == 0) & (np.diff(dual.feature[order]) == 0)
+    if not forged.any():
+        return dual
+    honest = np.bincount(cut[forged], minlength=len(dual.mass)) == 0
+    return replace(
+        dual,
+        mass=np.where(honest, dual.mass, 0.0),
+        start=np.concatenate([[0], np.cumsum(np.where(honest, n_changes, 0))]),
+        feature=dual.feature[honest[cut]],
+        level=dual.level[honest[cut]],
+    )
+
+
+def _charge(
+    problem: Problem, dual: DualPoint, v: np.ndarray, sign: np.ndarray, spent: float, upper: float, b: np.ndarray
+) -> float:
+    """How far lam (radius - spent) + r.b + sum_j penalty_j |b_j| can be below 0 where the objective is <= ``upper``.
+
+    - r_j is free within the penalty of b_j, and without an intercept r_0 is.
+    - The wall, which is 0 where there is no box, is charged at the box.
+    - The numbers' part costs lam ||r_N|| / scale at most, as lam >= dual_norm(b_N) (Hoelder),
+      or else what a box or a penalty allows.
+    - The rest is charged at the bounds of ``_bounds``, |b_j| <= constant_j + per_lam_j lam.
+    - lam <= upper / radius, as all losses are >= 0: the terms in lam cost at most
+      max(0, spent + ||r_N|| / scale + sum_j |r_j| per_lam_j - radius) upper / radius.
+
+    The numbers are seen from their means, with f at the means in place of b_0.
+    """
+    n = problem.n_numeric
+    center, bounds, cap = _bounds(problem, upper, b)
+    intercept, numbers, levels, slack = _balance(problem, dual, v, sign, center)
+    wall = np.where(np.isfinite(problem.coef_bound), np.nan_to_num(dual.wall), 0.0)
+    wall[0] *= problem.fit_intercept
+    charge = _product(np.abs(wall), problem.coef_bound).sum() * (1 + len(b) * UNIT)
+
+    matrix = np.abs(problem.level_matrix)
+    terms = np.maximum((matrix > 0).sum(axis=0) - 1, 0)
+    slack_categories = slack[1 + n :] @ matrix + 2 * UNIT * terms * (np.abs(levels) @ matrix)
+    # What penalty and wall carry of r_0 stays with b_0, and only the rest is seen from the means.
+    kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
+    numbers = numbers + center * kept
+    slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * (abs(kept) + abs(wall[0])))
+    r = np.concatenate([[intercept], numbers, levels @ problem.level_matrix]) - wall
+    slack = np.concatenate([slack[:1], slack_numbers, slack_categories]) + UNIT * (np.abs(wall) + np.abs(r))
+    size = np.maximum(np.abs(r) + slack - problem.penalty, 0.0) * (1 + 2 * UNIT)
+    size[0] *= problem.fit_intercept
+
+    if problem.radius == 0:
+        return float(charge + _product(size, bounds[0][0]).sum())
+
+    def total(constant: np.ndarray, per_lam: np.ndarray, capped: np.ndarray) -> float:
+        """Those at their caps, the numbers for the price of the radius, the rest at their bounds."""
+        toll = problem.metric.numeric_distance(np.where(capped, 0.0, size)[1 : 1 + n])
+        fixed, in_lam = _product(size, np.where(capped, cap, constant)), _product(size, np.where(capped, 0.0, per_lam))
+        fixed[1 : 1 + n] = np.where(capped, fixed, 0.0)[1 : 1 + n]
+        in_lam[1 : 1 + n] = 0.0
+        excess = (spent + toll + in_lam.sum()) * (1 + (len(b) + 8) * UNIT) - problem.radius
+        return float(charge + fixed.sum() + max(0.0, excess) * upper / problem.radius)
+
+    is_number = (np.arange(len(b)) >= 1) & (np.arange(len(b)) <= n)
+    totals = []
+    for constant, per_lam in bounds:
+        dear = cap < constant + per_lam * upper / problem.radius
+        totals += [total(constant, per_lam, capped) for capped in (cap < constant, dear & ~is_number, dear | is_number)]
+    return min(totals)
+
+
+def _product(size: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
+    """size * bound, 0 where the size is 0 and the bound infinite."""
+    return size * np.where(size > 0, bound, 0.0)
+
+
+def _balance(
+    problem: Problem, dual: DualPoint, v: np.ndarray, sign: np.ndarray, center: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """r in terms of the intercept, of the numbers less their center, and of the scores of levels.
+
+    Sums over levels are exact but for about 1e-25 v: v is cut in two parts, and sums of the high parts, whole multiples
+    of a power of two, are not rounded. Otherwise residuals of the order of 1e-16 would, at a tiny radius, meet
+    multipliers of the order of its inverse. Those over numbers are in long doubles, where the machine has longer ones.
+
+    Returns
+    -------
+    intercept, numbers (n,), levels (sum(n_levels),)
+    slack : ndarray of shape (1 + n + sum(n_levels),)
+        How far the rounding of these can be off.
+    """
+    n, n_levels = problem.n_numeric, sum(problem.n_levels)
+    u = v * sign
+    grid = 2.0 ** np.ceil(np.log2(max(float(v.sum()), 1e-290))) * 2.0**-50
+    high = np.round(u / grid) * grid
+    sums = np.zeros((2, 1 + n_levels))  # of high and low parts, for the intercept and the levels
+    mixed = np.zeros((2, 2, problem.n_categorical))  # high and low parts at mixtures, by sign of the cut and by feature
+    numbers, size = np.zeros(n, dtype=np.longdouble), np.zeros(n)
+    own = problem.z + problem.offsets
+    for begin in range(0, len(u), BLOCK):
+        cuts = slice(begin, begin + BLOCK)
+        sample, changes = dual.sample[cuts], slice(dual.start[begin], dual.start[min(begin + BLOCK, len(u))])
+        cut = np.repeat(np.arange(len(u))[cuts], np.diff(dual.start[begin : begin + BLOCK + 1]))
+        feature, level = dual.feature[changes], dual.level[changes]
+        old = own[dual.sample[cut], feature]
+        mixes = level < 0
+        new = problem.offsets[feature] + np.where(mixes, 0, level)
+        for part, amount in enumerate((high, u - high)):
+            sums[part, 0] += amount[cuts].sum()
+            at_home = np.bincount(own[sample].ravel(), np.repeat(amount[cuts], problem.n_categorical), n_levels)
+            at_home -= np.bincount(old, amount[cut], n_levels)
+            sums[part, 1:] += at_home + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
+            for side in (0, 1):
+                those = mixes & ((sign[cut] > 0) == (side == 0))
+                mixed[part, side] += np.bincount(feature[those], amount[cut[those]], problem.n_categorical)
+        if n:
+            shifted = np.ascontiguousarray(problem.x[sample].T, dtype=np.longdouble) - center[:, None]
+            numbers += (shifted * u[cuts]).sum(axis=1)
+            size += (np.abs(shifted) * v[cuts]).sum(axis=1).astype(float)
+    levels = sums[0, 1:] + sums[1, 1:]
+    slack = np.empty(1 + n + n_levels)
+    slack[0] = slack[1 + n :] = 1e-25 * float(v.sum()) * len(v)
+    slack[0] += 2 * UNIT * abs(sums[:, 0].sum())
+    slack[1 : 1 + n] = LONG_UNIT * (_pairwise(min(len(v), BLOCK)) + len(v) / BLOCK + 4) * size + UNIT * np.abs(numbers)
+    if mixed.any():
+        ordinal = np.repeat(np.arange(problem.n_categorical), problem.n_levels)
+        spread = _mixtures(problem, dual.mixture) * mixed.sum(axis=0)[:, ordinal]
+        levels = levels + spread.sum(axis=0)
+        slack[1 + n :] += UNIT * (max(problem.n_levels) + 8) * np.abs(spread).sum(axis=0)
+    slack[1 + n :] += 2 * UNIT * np.abs(levels)
+    return float(sums[:, 0].sum()), numbers.astype(float), levels, slack
+
+
+def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
+    """Shares that are >= 0 and sum to 1 in each feature; shape (2, sum(n_levels))."""
+    share = np.clip(np.nan_to_num(share, posinf=0.0), 0.0, 1e100) + np.finfo(float).tiny
+    return share / np.repeat(np.add.reduceat(share, problem.offsets, axis=1), problem.n_levels, axis=1)
+
+
+def _bounds(
+    problem: Problem, upper: float, b: np.ndarray
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """How large b can be where the objective is at most ``upper``: |b_j| <= constant_j + per_lam_j lam.
+
+    Let f(v) be the mean of f over the samples if all their categories are set to v, and c the cost of that. If labels
+    can be changed, sum_i w_i s_i is at least the mean of L(-+f) less lam (c + kappa), for either sign, and by Jensen
+
+        |f(v)| <= upper + lam (c + kappa).
+
+    A change of one feature, for c_1, is enough to compare two of its levels: they differ by twice that, with c_1, at
+    most. Whether labels can be changed or not, the same holds within each class, with L(-f) for y = 1 and L(f) for y =
+    -1: with W the weight of the smaller class, |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means.
+    Two levels of a feature differ by no more than twice that, and so does every slope of a category.
+
+    Returns
+    -------
+    center : ndarray of shape (n,)
+        The weighted means of the numbers; 0 without an intercept.
+    bounds : list of pairs (constant, per_lam) of ndarrays of shape (1 + n + k,)
+        Either one may be used. Entry 0 is for b_0 + center.b_N, those of the numbers are for radius 0.
+    cap : ndarray of shape (1 + n + k,)
+        What the box allows, and a penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
+    """
+    n, w, x, p = problem.n_numeric, problem.w, problem.x, len(b)
+    center = np.clip(w @ x, x.min(axis=0), x.max(axis=0)) if problem.fit_intercept else np.zeros(n)
+    bounds = []
+    if problem.radius == 0:
+        scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(p - 1 - n)])
+        size = np.abs(b) * scale
+        size[0] = abs(b[0] + center @ problem.numeric(b))
+        constant = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
+        bounds.append((constant, np.zeros(p)))
+    else:
+        # A reference level whose score is not 0 adds to f at the means, and so does the rounding of these.
+        matrix = np.abs(problem.level_matrix)
+        references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
+        blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))
+        all_changed, one_changed = problem.level_changes[-1], problem.level_changes[min(1, problem.n_categorical)]
+
+        def of(constant: float, at_means: float, of_levels: float) -> tuple[np.ndarray, np.ndarray]:
+            per_lam = np.full(p, 2 * of_levels)
+            per_lam[0] = at_means + references * 2 * of_levels + 2 * blur
+            return constant * np.concatenate([[1 + 2 * references], np.full(p - 1, 2.0)]), per_lam
+
+        kappa, plus = problem.metric.label_change, problem.y > 0
+        if np.isfinite(kappa):
+            bounds.append(of(upper, all_changed + kappa, one_changed + kappa))
+        weight = min(w[plus].sum(), w[~plus].sum())
+        if weight > 0:
+            means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
+            apart = all_changed + problem.metric.numeric_distance(means[0] - means[1]) + 2 * blur
+            bounds.append(of(upper / weight, apart, apart))
+        if not bounds:
+            bounds.append((np.full(p, np.inf), np.zeros(p)))
+    cap = np.divide(upper, problem.penalty, out=np.full(p, np.inf), where=problem.penalty > 0)
+    cap = np.minimum(problem.coef_bound, cap)
+    cap[0] += _product(np.abs(center), cap[1 : 1 + n]).sum()
+    at_most = [(constant * (1 + 32 * UNIT), per_lam * (1 + 32 * UNIT)) for constant, per_lam in bounds]
+    if problem.radius == 0:
+        at_most = [(np.minimum(constant, cap), per_lam) for constant, per_lam in at_most]
+    return center, at_most, cap * (1 + 8 * UNIT)

@@ -1,0 +1,105 @@
+"""Constraints of Theorem 1's program: one for each sample i, each z and each of the two labels.
+
+A cut demands s_i >= L(-y f(x_i, z)) - lam d((x_i, z, y), (x_i, z_i, y_i)). The cuts with the sample's own label are
+the paper's set W^+, those with the other label its set W^-.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wdrlr.model.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """C cuts (i, z, label).
+
+    Parameters
+    ----------
+    sample : int ndarray of shape (C,)
+    z : int ndarray of shape (C, m)
+        Level codes.
+    flipped : bool ndarray of shape (C,)
+        False: the sample's own label (W^+). True: the other one (W^-).
+    """
+
+    sample: np.ndarray
+    z: np.ndarray
+    flipped: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sample)
+
+    def __getitem__(self, index: Any) -> Cuts:
+        return Cuts(self.sample[index], self.z[index], self.flipped[index])
+
+    def keys(self) -> list[tuple[int, bool, bytes]]:
+        """One hashable name a cut."""
+        return [
+            (int(i), bool(flipped), z.tobytes())
+            for i, flipped, z in zip(self.sample, self.flipped, self.z, strict=True)
+        ]
+
+    def rows(self, problem: Problem) -> np.ndarray:
+        """A with a = A b, the arguments of the log-losses; shape (C, 1 + n + k)."""
+        label = np.where(self.flipped, -1.0, 1.0) * problem.y[self.sample]
+        return -label[:, None] * problem.design(self.sample, self.z)
+
+    def costs(self, problem: Problem) -> np.ndarray:
+        """Transport cost d((x_i, z, y), (x_i, z_i, y_i)) of each cut; shape (C,)."""
+        n_changes = (self.z != problem.z[self.sample]).sum(axis=1)
+        flip = np.where(self.flipped, problem.metric.label_change, 0.0)
+        return problem.level_changes[n_changes] + flip
+
+
+def join(*several: Cuts) -> Cuts:
+    """All of them, in order."""
+    return Cuts(
+        np.concatenate([cuts.sample for cuts in several]),
+        np.concatenate([cuts.z for cuts in several]),
+        np.concatenate([cuts.flipped for cuts in several]),
+    )
+
+
+def data_cuts(problem: Problem, flipped: bool) -> Cuts:
+    """The cuts (i, z_i) of the data for one of the two labels; N of them, in the order of the samples."""
+    everyone = np.arange(problem.n_samples)
+    return Cuts(everyone, problem.z, np.full(problem.n_samples, flipped))
+
+
+def initial_cuts(problem: Problem) -> Cuts:
+    """The cuts (i, z_i) of the data for every label the adversary can give; Algorithm 1 starts from them."""
+    return join(*(data_cuts(problem, flipped) for flipped in problem.label_flips))
+
+
+def count_all_cuts(problem: Problem) -> int:
+    """How many cuts ``all_cuts`` has."""
+    n_points = 1 if problem.radius == 0 else prod(problem.n_levels)
+    return problem.n_samples * n_points * len(problem.label_flips)
+
+
+def all_cuts(problem: Problem, at_most: int) -> Cuts:
+    """Every cut of Theorem 1's program, exponentially many in m.
+
+    Raises
+    ------
+    ValueError
+        If there are more than ``at_most``.
+    """
+    if problem.radius == 0:
+        return initial_cuts(problem)
+    n_cuts = count_all_cuts(problem)
+    if n_cuts > at_most:
+        raise ValueError(
+            f"the monolithic program has {n_cuts:,} constraints, more than the {at_most:,} allowed; "
+            'use solver="column-constraint", which adds only those that matter.'
+        )
+    z = np.indices(problem.n_levels).reshape(problem.n_categorical, prod(problem.n_levels)).T
+    sample = np.repeat(np.arange(problem.n_samples), len(z))
+    z = np.tile(z, (problem.n_samples, 1)).astype(problem.z.dtype)
+    return join(*(Cuts(sample, z, np.full(len(sample), flipped)) for flipped in problem.label_flips))

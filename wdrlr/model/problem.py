@@ -1,0 +1,164 @@
+"""The distributionally robust logistic regression problem, as arrays (problem (2) of the paper).
+
+The letters used throughout the package:
+
+    N, n, m, k    samples, numeric features, categorical features, slopes of the categorical features
+    x, z, y, w    numbers (N, n), level codes (N, m), labels (N,) in {-1, +1}, weights (N,) that sum to 1
+    b             coefficients (1 + n + k,): intercept, slopes b_N of the numbers, slopes b_C of the categories
+    lam           multiplier of the Wasserstein ball, lambda in the paper
+    f             b_0 + b_N.x + (score of every level in z); the model predicts y = +1 where f > 0
+    a             -y f, the argument of the log-loss L(a) = log(1 + e^a)
+    t             the slope of the log-loss, L'(a) in (0, 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from wdrlr.model.metric import GroundMetric
+
+
+def log_loss(a: np.ndarray) -> np.ndarray:
+    """L(a) = log(1 + e^a), without overflow."""
+    return np.maximum(a, 0.0) + np.log1p(np.exp(-np.abs(a)))
+
+
+def level_offsets(n_levels: tuple[int, ...]) -> np.ndarray:
+    """Where the levels of each feature begin when all levels are counted through; shape (m,)."""
+    return np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """minimise over b:  sup { E_Q[L(-y f)] : W(Q, P_N) <= radius }  +  sum_j penalty_j |b_j|.
+
+    P_N puts weight w_i on sample i, W is the type-1 Wasserstein distance of ``metric``. In dual form (proof of
+    Theorem 1) the objective is the minimum over lam >= metric.dual_norm(b_N) of
+
+        F(b, lam) = lam radius + sum_i w_i max_{z, y} [ L(-y f(x_i, z)) - lam d((x_i, z, y), (x_i, z_i, y_i)) ]
+                    + sum_j penalty_j |b_j|
+
+    Parameters
+    ----------
+    x, z, y, w : ndarray of shapes (N, n), (N, m), (N,), (N,)
+        Data: numbers, level codes from 0, labels -1 or +1, weights that sum to 1.
+    n_levels : tuple of m int
+        The number of levels of each categorical feature, seen in the data or not.
+    level_matrix : ndarray of shape (sum(n_levels), k)
+        Row v: the score of level v is row . b_C (see ``encoding.level_matrix``).
+    metric : GroundMetric
+    radius : float
+        Wasserstein radius, in units of the metric. At 0 the problem is plain logistic regression.
+    penalty : ndarray of shape (1 + n + k,)
+        l1 penalty of each coefficient.
+    coef_bound : ndarray of shape (1 + n + k,), or float
+        Coefficient j lies in [-coef_bound_j, coef_bound_j]; one number stands for all. inf: not bounded.
+    fit_intercept : bool
+        If False, b_0 = 0.
+    """
+
+    x: np.ndarray
+    z: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+    n_levels: tuple[int, ...]
+    level_matrix: np.ndarray
+    metric: GroundMetric
+    radius: float
+    penalty: np.ndarray
+    coef_bound: np.ndarray | float = np.inf
+    fit_intercept: bool = True
+    offsets: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", level_offsets(self.n_levels))
+        object.__setattr__(self, "coef_bound", np.broadcast_to(self.coef_bound, self.n_coefficients))
+
+    @property
+    def n_samples(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def n_numeric(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def n_categorical(self) -> int:
+        return self.z.shape[1]
+
+    @property
+    def n_coefficients(self) -> int:
+        return 1 + self.n_numeric + self.level_matrix.shape[1]
+
+    @cached_property
+    def level_changes(self) -> np.ndarray:
+        """Transport cost of changing 0, ..., m categorical features; shape (m + 1,)."""
+        return self.metric.level_changes(self.n_categorical)
+
+    @cached_property
+    def balance_limits(self) -> np.ndarray:
+        """How far from 0 each r_j of the bound in ``certificate`` may be, for nothing; shape (1 + n + k,).
+
+        The penalty of b_j, or inf where b_0 is fixed to 0.
+        """
+        limits = self.penalty.astype(float)
+        if not self.fit_intercept:
+            limits[0] = np.inf
+        return limits
+
+    @property
+    def label_flips(self) -> tuple[bool, ...]:
+        """The labels that the adversary can give a sample: its own (False) and the other (True)."""
+        return (False, True) if self.radius > 0 and np.isfinite(self.metric.label_change) else (False,)
+
+    def numeric(self, b: np.ndarray) -> np.ndarray:
+        """The slopes b_N of the numbers; shape (n,)."""
+        return b[1 : 1 + self.n_numeric]
+
+    def level_scores(self, b: np.ndarray) -> np.ndarray:
+        """What each level adds to f; shape (sum(n_levels),)."""
+        return self.level_matrix @ b[1 + self.n_numeric :]
+
+    def decision(self, b: np.ndarray) -> np.ndarray:
+        """f at every sample; shape (N,).
+
+        Numbers far from 0 (a year, a time stamp) are seen from the first sample, or their products with b_N would be
+        rounded by more than they differ.
+        """
+        scores, slopes, first = self.level_scores(b), self.numeric(b), self.x[0]
+        at_first = float(b[0] + np.sum(first.astype(np.longdouble) * slopes))
+        return at_first + (self.x - first) @ slopes + scores[self.z + self.offsets].sum(axis=1)
+
+    def design(self, sample: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """The rows whose product with b is f(x_sample, z); shape (C, 1 + n + k)."""
+        categories = np.zeros((len(sample), self.level_matrix.shape[1]))
+        for j, start in enumerate(self.offsets):
+            categories += self.level_matrix[start + z[:, j]]
+        return np.column_stack([np.full(len(sample), float(self.fit_intercept)), self.x[sample], categories])
+
+    def feasible(self, b: np.ndarray) -> np.ndarray:
+        """The nearest coefficients within the bound, b_0 = 0 without an intercept; shape (1 + n + k,)."""
+        b = np.clip(b, -self.coef_bound, self.coef_bound)
+        b[0] *= self.fit_intercept
+        return b
+
+    def penalty_value(self, b: np.ndarray) -> float:
+        """The l1 penalty, sum_j penalty_j |b_j|."""
+        return float(self.penalty @ np.abs(b))
+
+
+def merge_duplicates(
+    x: np.ndarray, z: np.ndarray, y: np.ndarray, w: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Equal rows (x, z, y) as one with the sum of their weights, in an order that does not depend on that of the rows.
+
+    Shapes as in ``Problem``; the objective is the same, and so is everything computed from it.
+    """
+    order = np.lexsort([*z.T, *x.T, y])
+    x, z, y, w = x[order], z[order], y[order], w[order]
+    new = np.ones(len(y), dtype=bool)
+    new[1:] = (x[1:] != x[:-1]).any(axis=1) | (z[1:] != z[:-1]).any(axis=1) | (y[1:] != y[:-1])
+    return x[new], z[new], y[new], np.add.reduceat(w, np.flatnonzero(new))

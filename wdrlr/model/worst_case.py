@@ -1,0 +1,329 @@
+"""The worst-case distribution: what nature does to given coefficients (Section 2.1, Theorem 8, Appendix B).
+
+For fixed b, nature's problem sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } is a linear program in the masses mu_ic that
+sample i sends to its candidates c, and in what is spent on moving numbers:
+
+    maximise    sum_ic mu_ic L_ic + theta dual_norm(b_N)
+    subject to  sum_c mu_ic = w_i for every i,   sum_ic mu_ic cost_c + theta <= radius,   mu, theta >= 0.
+
+The candidates are those of Algorithm 2: among all z with d changes one has the largest loss, whatever the multiplier.
+So 2 (m + 1) of them a sample make the program exact, without column generation. And since one constraint couples the
+samples, no solver is needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); all steps of
+all samples, taken by steepness until the radius is spent or moving numbers pays more, solve the program (it is the
+fractional knapsack problem). The last step alone can be taken in part. Then one sample has two atoms and every other
+one, at most N + 1 in all, as many as Theorem 8 says. Where moving numbers pays more, mass escapes along them, and the
+supremum is only approached (Appendix B).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.encoding import as_pandas
+from wdrlr.model.metric import GroundMetric
+from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.separation import candidates, changed
+
+# Steepness and costs are compared up to this relative difference: what is equal but for rounding is taken as equal.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """A worst-case distribution with A atoms, A <= N + 1.
+
+    Attributes
+    ----------
+    mass : ndarray of shape (A,)
+        Above 0. The masses of the atoms of sample i sum to w_i.
+    sample : int ndarray of shape (A,)
+        The sample i whose mass it is; in ascending order.
+    x, z, y : ndarray of shapes (A, n), (A, m), (A,)
+        Where it lies: numbers, level codes, labels.
+    expected_loss, transport_cost : float
+        Both computed from the atoms as they stand.
+    worst_case_loss : float
+        The supremum, by the dual (``certificate.worst_case_loss``).
+    attained : bool
+        False where the supremum is only approached, by mass that escapes along a ray.
+    """
+
+    mass: np.ndarray
+    sample: np.ndarray
+    x: np.ndarray
+    z: np.ndarray
+    y: np.ndarray
+    expected_loss: float
+    transport_cost: float
+    worst_case_loss: float
+    attained: bool
+
+    @property
+    def gap(self) -> float:
+        """Supremum less expected loss: 0 up to rounding where it is attained, else what is still missing."""
+        return self.worst_case_loss - self.expected_loss
+
+
+def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) -> WorstCase:
+    """A distribution in the Wasserstein ball with the largest expected loss at the coefficients b.
+
+    Where changes of levels and labels leave a part theta of the radius unspent, because moving numbers pays more
+    (lam = metric.dual_norm(b_N) in the dual), the supremum is not attained: the loss of a moved mass grows by less
+    than dual_norm(b_N) a unit of cost, and comes closer to it the farther it goes. What is returned then is a member
+    of a sequence that approaches the supremum, as in Appendix B: the share eta of the mass of one sample moves off by
+
+        theta metric.scale / (eta w_i)    along the direction v with ||v|| = 1 and b_N.v = -y ||b_N||_*.
+
+    The cost is then the radius, and eta w_i L(y f) at most is missing in the loss. The sample is the one for which this
+    is least: with equal weights, the one that f gets most wrong.
+
+    Several distributions can be worst; this is one of them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its penalty and bounds play no role.
+    b : ndarray of shape (1 + n + k,)
+        Any coefficients, fitted or not.
+    eta : float
+        In (0, 1], used only where the supremum is not attained.
+
+    Raises
+    ------
+    ValueError
+        If b has another shape, or a value that is not finite, or if eta is outside its range.
+    """
+    b = np.asarray(b, dtype=float)
+    if b.shape != (problem.n_coefficients,) or not np.isfinite(b).all():
+        raise ValueError(f"b must be {problem.n_coefficients} finite coefficients, the intercept first.")
+    if not isinstance(eta, Real) or not 0 < eta <= 1:
+        raise ValueError(f"eta, the share of a row's mass that escapes, must be above 0 and at most 1, not {eta!r}.")
+    found = [candidates(problem, b, flipped) for flipped in problem.label_flips]
+    losses = log_loss(np.hstack([own.argument for own in found]))
+    costs = np.concatenate([own.cost for own in found])
+    gain = problem.metric.dual_norm(problem.numeric(b))
+    choice, split, split_choice, split_mass, unspent = _spend(problem, losses, costs, gain)
+
+    # One atom a sample, then the one that is split off, if any.
+    sample = np.r_[np.arange(problem.n_samples), split]
+    choice = np.r_[choice, split_choice]
+    flipped, n_changes = np.divmod(choice, problem.n_categorical + 1)
+    z = np.empty((len(sample), problem.n_categorical), dtype=problem.z.dtype)
+    for flip, own in enumerate(found):
+        atoms = flipped == flip
+        z[atoms] = changed(problem, own, n_changes[atoms], sample[atoms])
+    y = np.where(flipped == 1, -1.0, 1.0) * problem.y[sample]
+    x = problem.x[sample]
+    mass = np.r_[problem.w, split_mass]
+    mass[split] -= split_mass
+
+    attained = not (gain > 0 and unspent > 0)
+    if not attained:  # nothing is split off
+        f = replace(problem, x=x, z=z, y=y).decision(b)
+        missing = np.where(mass > 0, mass * log_loss(y * f), np.inf)
+        i = int(np.argmin(missing))
+        distance = unspent * problem.metric.scale / (eta * mass[i])
+        direction = steepest_direction(problem.metric, problem.numeric(b))
+        x = np.vstack([x, x[i] - y[i] * distance * direction])
+        z, y, sample = np.vstack([z, z[i]]), np.r_[y, y[i]], np.r_[sample, i]
+        mass = np.r_[mass, eta * mass[i]]
+        mass[i] *= 1.0 - eta
+    order = np.argsort(sample, kind="stable")
+    order = order[mass[order] > 0]
+    mass, sample, x, z, y = mass[order], sample[order], x[order], z[order], y[order]
+    return WorstCase(
+        mass=mass,
+        sample=sample,
+        x=x,
+        z=z,
+        y=y,
+        expected_loss=float(mass @ log_loss(-y * replace(problem, x=x, z=z, y=y).decision(b))),
+        transport_cost=float(mass @ _costs(problem, sample, x, z, y)),
+        worst_case_loss=worst_case_loss(problem, b)[0],
+        attained=attained,
+    )
+
+
+def _spend(
+    problem: Problem, losses: np.ndarray, costs: np.ndarray, gain: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+    """Solve nature's linear program; ``losses`` (N, C) and ``costs`` (C,) are those of the candidates.
+
+    Returns
+    -------
+    choice : int ndarray of shape (N,)
+        The candidate of every sample.
+    split, split_choice, split_mass : ndarrays of shape (0,) or (1,)
+        The sample a part of whose mass has another candidate, that candidate, and the part.
+    unspent : float
+        What is left of the radius.
+    """
+    sample, target, steepness, cost = _envelope_steps(losses, costs, gain)
+    # The steps of one sample come in order and with falling steepness, and a stable sort keeps them in order.
+    order = np.argsort(-steepness, kind="stable")
+    sample, target = sample[order], target[order]
+    spent = np.cumsum(problem.w[sample] * cost[order])
+    taken = int(np.searchsorted(spent, problem.radius * (1 + ROUNDING), side="right"))
+    choice = np.zeros(problem.n_samples, dtype=int)
+    choice[sample[:taken]] = target[:taken]  # the last step of a sample counts
+    unspent = problem.radius - (spent[taken - 1] if taken else 0.0)
+    if unspent <= ROUNDING * problem.radius:
+        unspent = 0.0
+    none = np.empty(0, dtype=int)
+    if taken == len(sample) or unspent == 0:
+        return choice, none, none, np.empty(0), unspent
+    part = unspent / cost[order[taken]]
+    return choice, sample[[taken]], target[[taken]], np.array([part]), 0.0
+
+
+def _envelope_steps(
+    losses: np.ndarray, costs: np.ndarray, gain: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The steps along the concave envelope of the points (cost_c, loss_ic) of every sample, from the first point on.
+
+    Only those that pay: steepness (loss over cost) above 0 and at least ``gain``. From each vertex the next one is
+    where the chord is steepest, for all samples at once.
+
+    Returns
+    -------
+    sample, target, steepness, cost : ndarrays of shape (number of steps,)
+        The sample, the candidate to which the step leads, and loss over cost and cost of the step.
+    """
+    active = np.arange(len(losses))
+    here = np.zeros(len(losses), dtype=int)
+    last = np.full(len(losses), np.inf)
+    steps = []
+    while active.size:
+        further = costs - costs[here[active], None]
+        further[further <= 0] = np.inf
+        chords = (losses[active] - losses[active, here[active], None]) / further
+        target = np.argmax(chords, axis=1)
+        everyone = np.arange(len(active))
+        # An envelope's steepness falls; where two chords are equal, rounding could make it rise.
+        steepness = np.minimum(chords[everyone, target], last[active])
+        pays = (steepness > 0) & (steepness >= gain * (1 - ROUNDING))
+        active, target, steepness = active[pays], target[pays], steepness[pays]
+        steps.append((active, target, steepness, further[everyone[pays], target]))
+        here[active], last[active] = target, steepness
+    samples, targets, steepnesses, step_costs = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    return samples, targets, steepnesses, step_costs
+
+
+def steepest_direction(metric: GroundMetric, b_numeric: np.ndarray) -> np.ndarray:
+    """The v with ||v|| = 1 and b_N.v = ||b_N||_*; b_N is not 0. Shapes (n,)."""
+    if metric.norm == "l2":
+        return b_numeric / np.linalg.norm(b_numeric)
+    if metric.norm == "linf":
+        return np.sign(b_numeric)
+    steepest = np.argmax(np.abs(b_numeric))
+    return np.where(np.arange(b_numeric.size) == steepest, np.sign(b_numeric), 0.0)
+
+
+def _costs(problem: Problem, sample: np.ndarray, x: np.ndarray, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The ground metric between atoms and the samples that they come from; shape (A,)."""
+    cost = problem.level_changes[(z != problem.z[sample]).sum(axis=1)]
+    cost = cost + np.where(y != problem.y[sample], problem.metric.label_change, 0.0)
+    shift = x - problem.x[sample]
+    moved = np.flatnonzero(shift.any(axis=1))
+    cost[moved] += [problem.metric.numeric_distance(row) for row in shift[moved]]
+    return cost
+
+
+def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame, n_rows: int) -> pd.DataFrame:
+    """The atoms as a table; see ``WassersteinLogisticRegression.worst_case_distribution``.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (2,)
+        What the labels -1 and +1 are called.
+    features : DataFrame of A rows
+    n_rows : int
+        Of the table that the distribution is near, those without weight included.
+
+    Raises
+    ------
+    ValueError
+        If a feature has the name of one of the other columns.
+    """
+    table = pd.DataFrame({"mass": worst.mass, "source_row": worst.sample, "label": classes[(worst.y > 0).astype(int)]})
+    clash = [name for name in features if name in table]
+    if clash:
+        raise ValueError(f"the columns of the worst-case distribution are named {clash} too; rename those features.")
+    table = pd.concat([table, features], axis=1)
+    table.attrs = {
+        "expected_loss": worst.expected_loss,
+        "transport_cost": worst.transport_cost,
+        "worst_case_loss": worst.worst_case_loss,
+        "gap": worst.gap,
+        "attained": worst.attained,
+        "n_rows": n_rows,
+    }
+    return table
+
+
+def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
+    """Which features nature changes, how often, and into what.
+
+    Parameters
+    ----------
+    distribution : DataFrame
+        What ``worst_case_distribution(X, y)`` returned.
+    X, y
+        The same data.
+
+    Returns
+    -------
+    DataFrame indexed by "label" and the features, the most changed first
+        ``mass`` (the probability that it differs from the source row), ``commonest`` (the change with the largest mass,
+        "from → to", or by how much for a number; "" where nothing is changed) and ``commonest_mass``.
+
+    Raises
+    ------
+    ValueError
+        If X does not have the columns or the rows of the distribution.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from wdrlr import WassersteinLogisticRegression
+    >>> X = pd.DataFrame({"colour": ["red"] * 4 + ["blue"] * 4, "shape": ["round", "flat"] * 4})
+    >>> y = [1, 1, 1, 0, 0, 0, 0, 1]
+    >>> model = WassersteinLogisticRegression(radius=0.05, label_cost=2.0).fit(X, y)
+    >>> changed_mass(model.worst_case_distribution(X, y), X, y).round(3)
+            mass   commonest  commonest_mass
+    colour  0.05  blue → red            0.05
+    label   0.00                        0.00
+    shape   0.00                        0.00
+    """
+    X = as_pandas(X)
+    names = (
+        [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else [f"x{j}" for j in range(np.shape(X)[1])]
+    )
+    X, y = pd.DataFrame(X), np.asarray(y)
+    after = distribution.drop(columns=["mass", "source_row"])
+    row = distribution["source_row"].to_numpy()
+    if [*after.columns] != ["label", *names]:
+        raise ValueError(f"X has the columns {names}, the distribution the features {[*after.columns[1:]]}.")
+    n_rows = distribution.attrs.get("n_rows", len(X))
+    if not len(X) == len(y) == n_rows > row.max():
+        raise ValueError(
+            f"the distribution is that of {max(n_rows, row.max() + 1)} rows, but X has {len(X)} rows and y {len(y)}."
+        )
+    rows = []
+    for j in range(1 + len(names)):
+        old, new = (y if j == 0 else X.iloc[:, j - 1].to_numpy())[row], after.iloc[:, j].to_numpy()
+        differs = new != old
+        if j > 0 and pd.api.types.is_float_dtype(after.dtypes.iloc[j]):
+            changes = [f"{shift:+,.5g}" for shift in (new - old)[differs]]
+        else:
+            changes = [f"{a} → {b}" for a, b in zip(old[differs], new[differs], strict=True)]
+        mass = distribution["mass"][differs].groupby(changes).sum()
+        rows.append((mass.sum(), mass.idxmax(), mass.max()) if len(mass) else (0.0, "", 0.0))
+    table = pd.DataFrame(rows, index=["label", *names], columns=["mass", "commonest", "commonest_mass"])
+    return table.sort_values("mass", ascending=False, kind="stable")

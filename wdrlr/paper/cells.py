@@ -1,0 +1,512 @@
+"""The experiments of Tables 1 to 4: splits, cross-validation and the cells they are made of.
+
+A cell is one method on one random split of one data set. It depends on nothing but its own description, so
+cells can be computed in any order, by any number of workers, or one alone, always with the same numbers (the
+seconds excepted).
+"""
+
+import os
+import threading
+import time
+import traceback
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from functools import cache, lru_cache
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from wdrlr import WassersteinLogisticRegression
+from wdrlr.datasets import load_dataset
+from wdrlr.estimators.cross_validation import choose_point
+from wdrlr.estimators.path import solve_grid
+from wdrlr.paper.methods import METHODS, Method
+from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
+from wdrlr.paper.results import Row, check_writable, load_rows, save_rows, to_frame, versions
+from wdrlr.solvers.conic import choose_conic_solver
+
+BACKENDS = ("loky", "sequential", "dask")
+SOLVERS = ("tailored", "column-constraint", "monolithic")
+
+# A dask worker can have several threads, but what a cell does with warnings and BLAS threads is of the whole process.
+_ONE_CELL_AT_A_TIME = threading.Lock()
+
+
+class Cell(NamedTuple):
+    """One method on one split of one data set."""
+
+    dataset: str
+    protocol: Protocol
+    method: Method
+    split: int
+    seed: int
+    tol: float
+    solver: str
+
+    @property
+    def key(self) -> tuple:
+        """What the results store knows the cell by, in the order of `wdrlr.paper.results.KEY`."""
+        return (self.dataset, self.protocol.name, self.method.name, self.seed, self.tol, self.solver, self.split)
+
+
+Outcome = tuple[Cell, Row | None, str]
+"""A cell with its row, or with None and the traceback of its failure."""
+
+
+def plan_cells(
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    *,
+    n_splits: int,
+    first_split: int = 0,
+    seed: int = 0,
+    protocol: str = "code",
+    tol: float = 1e-6,
+    solver: str = "tailored",
+) -> list[Cell]:
+    """The cells of a table: every method on the splits first_split, ..., first_split + n_splits - 1.
+
+    The methods of one split follow each other, so that an unfinished run can compare methods on equal splits.
+    ``["all"]`` stands for all methods.
+
+    Raises
+    ------
+    ValueError
+        If a method or the protocol is unknown, a method is named twice, or a number is out of range.
+    """
+    if list(methods) == ["all"]:
+        methods = list(METHODS)
+    if not methods:
+        raise ValueError(f"methods is empty; choose from {', '.join(METHODS)}")
+    for i, name in enumerate(methods):
+        if name not in METHODS:
+            raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")
+        if name in methods[:i]:
+            raise ValueError(f"method {name!r} is named twice")
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
+    for name, value, least in (("n_splits", n_splits, 1), ("first_split", first_split, 0), ("seed", seed, 0)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    if not 0 < tol < np.inf:
+        raise ValueError(f"tol must be a positive number, got {tol}")
+    if solver not in SOLVERS:
+        raise ValueError(f"unknown solver {solver!r}; choose from {', '.join(SOLVERS)}")
+    return [
+        Cell(dataset, PROTOCOLS[protocol], METHODS[method], split, seed, float(tol), solver)
+        for dataset in datasets
+        for split in range(first_split, first_split + n_splits)
+        for method in methods
+    ]
+
+
+def run_cells(
+    cells: Sequence[Cell], results_dir: Path, *, n_jobs: int = 1, backend: str = "loky", scheduler: str = ""
+) -> pd.DataFrame:
+    """Compute the cells that `results_dir` does not hold yet, and return the rows of all of them.
+
+    Each finished cell is saved at once, by this process. A cell that fails, or whose worker process is killed (out of
+    memory, say) even when it runs alone, does not stop the others: a warning at the end names it and its row is
+    missing from what is returned; calling again tries it again.
+
+    Parameters
+    ----------
+    cells
+        What is wanted, see `plan_cells`.
+    results_dir
+        An existing folder.
+    n_jobs
+        Cells at a time, one thread each; -1 for one per core, or with dask for all that its workers take.
+    backend
+        "loky" (processes of this machine) or "sequential", by joblib; or "dask": the workers of a running scheduler,
+        on any number of machines. They need this package, and the raw data that are not shipped.
+    scheduler
+        For "dask": its address, such as "tcp://host:8786"; "" takes the one that dask is configured with, for
+        example by the environment variable DASK_SCHEDULER_ADDRESS.
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs`, `backend` or `scheduler` is invalid, or a data set is unknown or unreadable.
+    ImportError
+        If dask is wanted and not installed.
+    ConnectionError
+        If no scheduler answers or it has no workers, before any work; or if it goes away. Finished cells are saved.
+    RuntimeError
+        If a worker has other versions of the packages.
+    OSError
+        If rows cannot be stored in `results_dir`, before any work.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}; choose from {', '.join(BACKENDS)}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use 1 for one worker or -1 for one per core")
+    if scheduler and backend != "dask":
+        raise ValueError(f"scheduler {scheduler!r} is for backend 'dask', not {backend!r}")
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        load_dataset(dataset)  # raises before any work if it cannot be read
+
+    keys = [cell.key for cell in cells]
+    rows = load_rows(results_dir, keys)
+    missing = [cell for cell in cells if cell.key not in rows]
+    if missing:
+        check_writable(results_dir)
+    failures = []
+    with (
+        _outcomes(missing, n_jobs, backend, scheduler) as outcomes,
+        tqdm(total=len(cells), initial=len(rows), unit="cell") as progress,
+    ):
+        for cell, row, error in outcomes:
+            if row is None:
+                failures.append((cell, error))
+            else:
+                save_rows(results_dir, [row])
+                rows[cell.key] = row
+                progress.update()
+    if failures:
+        names = "; ".join(f"{c.dataset}, {c.method.name}, split {c.split}" for c, _ in failures)
+        warnings.warn(
+            f"{len(failures)} of {len(missing)} cells failed: {names}. The others are saved; run again to "
+            f"redo these. The first failed with:\n{failures[0][1]}",
+            stacklevel=2,
+        )
+    return to_frame(rows[key] for key in keys if key in rows)
+
+
+@contextmanager
+def _outcomes(cells: Sequence[Cell], n_jobs: int, backend: str, scheduler: str) -> Iterator[Iterator[Outcome]]:
+    """The outcomes of the cells, in the order in which they are finished."""
+    if backend == "dask" and cells:
+        from wdrlr.paper.dask_workers import connected, outcomes_by_dask  # an extra
+
+        with connected(scheduler) as client:
+            yield outcomes_by_dask(client, _attempt, cells, n_jobs)
+    else:
+        with closing(_outcomes_by_joblib(cells, n_jobs, backend if cells else "sequential")) as outcomes:
+            yield outcomes
+
+
+def _outcomes_by_joblib(cells: Sequence[Cell], n_jobs: int, backend: str) -> Iterator[Outcome]:
+    """The outcomes of the cells, in the order in which they are finished, even if worker processes are killed.
+
+    A dead worker breaks the whole pool, and nobody knows whose cell it was. All that can have been running are run
+    again, one after the other in a new pool; a cell that breaks it when alone is an outcome without a row.
+    """
+    left = {cell.key: cell for cell in cells}
+
+    def finished(cells: Sequence[Cell], n_jobs: int) -> Iterator[Outcome]:
+        # Batches of one: a cell is saved when it is done, not when its batch is. Cells start in their order, and none
+        # before it can run.
+        pool = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        with closing(pool(delayed(_attempt)(cell) for cell in cells)) as outcomes:
+            for outcome in outcomes:
+                del left[outcome[0].key]
+                yield outcome
+
+    with parallel_config(backend=backend, **({"initializer": _end_with_parent} if backend == "loky" else {})):
+        while left:
+            try:
+                yield from finished(list(left.values()), n_jobs)
+            except BrokenProcessPool:
+                for cell in list(left.values())[: effective_n_jobs(n_jobs)]:
+                    try:
+                        yield from finished([cell], 2)  # a pool of one is this process
+                    except BrokenProcessPool:
+                        del left[cell.key]
+                        yield cell, None, traceback.format_exc()
+
+
+def _end_with_parent() -> None:
+    """End this worker process soon after its parent, however that was ended."""
+    parent = parent_process()
+    if parent is None or os.name == "nt":  # where a parent's number outlives it
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent.pid:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def wanted_rows(
+    cells: Sequence[Cell],
+    results_dir: Path,
+    *,
+    compute_missing: bool,
+    n_jobs: int = 1,
+    backend: str = "loky",
+    scheduler: str = "",
+) -> pd.DataFrame:
+    """The rows of the cells: computed where `results_dir` does not hold them, or only those that it holds.
+
+    Raises
+    ------
+    ValueError, ImportError, ConnectionError
+        As `run_cells`, if anything is to be computed.
+    RuntimeError
+        If there is no row at all.
+    """
+    if compute_missing:
+        rows = run_cells(cells, results_dir, n_jobs=n_jobs, backend=backend, scheduler=scheduler)
+    else:
+        rows = to_frame(load_rows(results_dir, [cell.key for cell in cells]).values())
+    if rows.empty:
+        remedy = (
+            "see the warning above" if compute_missing else "set compute_missing to True, or name another results_dir"
+        )
+        raise RuntimeError(f"none of the {len(cells)} cells wanted has a row in {results_dir.name}: {remedy}.")
+    return rows
+
+
+def describe_missing(cells: Sequence[Cell], rows: pd.DataFrame) -> list[str]:
+    """What is there of what is wanted: a total, and for each data set that is not complete the splits by method."""
+    wanted = Counter((cell.dataset, cell.method.name) for cell in cells)
+    done = Counter(zip(rows["dataset"], rows["method"], strict=True))
+    lines = [f"{len(rows)} of {len(cells)} cells done."]
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        short = {
+            method: f"{done[dataset, method]} of {n}"
+            for (name, method), n in wanted.items()
+            if name == dataset and done[dataset, method] < n
+        }
+        if short:
+            # Often all methods lack the same: then one number says it.
+            same = len(set(short.values())) == 1 and len(short) == sum(name == dataset for name, _ in wanted)
+            counts = {"each method": next(iter(short.values()))} if same else short
+            lines.append(f"{dataset}: splits of " + ", ".join(f"{m} {count}" for m, count in counts.items()))
+    return lines
+
+
+def _attempt(cell: Cell) -> Outcome:
+    try:
+        with _ONE_CELL_AT_A_TIME:
+            return cell, run_cell(*cell), ""
+    except Exception:
+        return cell, None, traceback.format_exc()
+
+
+def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed: int, tol: float, solver: str) -> Row:
+    """Choose by cross-validation, fit on the training part, and count the errors on the test part.
+
+    `seconds` is the wall clock of that last fit alone, from cold, encoding of the features included, and for PI
+    without `identification_seconds`, the simulation of its penalty; `solver_seconds` is the part of it that the solver
+    took, as the paper counts. `cv_seconds` is the wall clock of the whole cross-validation. Convergence warnings of the
+    final fit are counted in the row, not shown.
+    """
+    data = _load(dataset)
+    y = np.asarray(data.y)
+    train, test = split_rows(len(y), dataset, seed, split)
+    X = prepare_reference(prepare_numbers(data.X, train), method.coding(protocol))
+    X_train, y_train = X.iloc[train], y[train]
+    random_state = int(_generator(dataset, seed, 2, split).integers(2**32))
+    with _collected_warnings():
+        _warm_up(protocol, method, solver)
+    with threadpool_limits(1), _collected_warnings() as caught:
+        start = time.perf_counter()
+        radius, gamma, cv_error, fits = _choose(X_train, y_train, protocol, method, tol, solver)
+        cv_seconds = time.perf_counter() - start
+        final = method.estimator(radius, gamma, protocol, tol, solver, random_state)
+        start = time.perf_counter()
+        final.fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+    identification_seconds = float(getattr(final, "identification_seconds_", np.nan))
+    constant = not np.any(final.coef_)
+    gaps = [*(fit.gap for fit in fits), final.gap_]
+    return {
+        "dataset": dataset,
+        "protocol": protocol.name,
+        "method": method.name,
+        "split": split,
+        "seed": seed,
+        "tol": tol,
+        "solver": solver,
+        "n_train": len(train),
+        "n_test": len(test),
+        "radius": radius,
+        "gamma": gamma,
+        "cv_error": cv_error,
+        "test_error": _error(final, y_train, X.iloc[test], y[test]),
+        "constant": constant,
+        "n_constant": sum(fit.constant for fit in fits) + constant,
+        "objective": float(final.objective_),
+        "gap": float(final.gap_),
+        "n_iter": int(np.max(final.n_iter_)),
+        "n_cuts": int(final.n_cuts_),
+        "conic_solver": "" if solver == "tailored" else choose_conic_solver("auto"),
+        "n_fits": len(gaps),
+        "n_uncertified": sum(not gap <= tol for gap in gaps),  # a nan is not certified either
+        "n_warnings": len(caught),
+        "warning": _examples(caught),
+        "seconds": seconds - float(np.nan_to_num(identification_seconds)),
+        "solver_seconds": final.solution_.separation_seconds + final.solution_.solver_seconds,
+        "identification_seconds": identification_seconds,
+        "cv_seconds": cv_seconds,
+        "versions": versions(),
+    }
+
+
+_load = lru_cache(maxsize=2)(load_dataset)
+
+
+def split_rows(n_rows: int, dataset: str, seed: int, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the training part and of the test part, both in random order.
+
+    The rows are permuted once per data set (from `seed` and the name), and again for every split (from
+    `seed`, the name and `split`); the first floor(0.2 N) are the test part. All methods and protocols see the
+    same splits.
+    """
+    shuffled = _generator(dataset, seed, 0).permutation(n_rows)
+    order = shuffled[_generator(dataset, seed, 1, split).permutation(n_rows)]
+    n_test = int(TEST_SHARE * n_rows)
+    return order[n_test:], order[:n_test]
+
+
+def _generator(dataset: str, seed: int, *stream: int) -> np.random.Generator:
+    # crc32, since Python's hash of a string differs from process to process.
+    entropy = [seed, zlib.crc32(dataset.encode())]
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=stream))
+
+
+def prepare_numbers(X: pd.DataFrame, train: np.ndarray) -> pd.DataFrame:
+    """Fill and scale the numeric columns with what the training part says; categorical ones stay as they are.
+
+    A missing number becomes the median of the training part. Then the training part's range is mapped to [0,
+    1]; a test row can lie outside. A column without two different values in the training part becomes 0.
+    Medians and ranges are those of the split's whole training part in the folds of its cross-validation too.
+    """
+    X = X.copy()
+    for name in X.select_dtypes("number"):
+        column = X[name].fillna(X[name].iloc[train].median())
+        low, high = column.iloc[train].min(), column.iloc[train].max()
+        X[name] = (column - low) / (high - low) if high > low else 0.0
+    return X
+
+
+def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
+    """Order the levels so that the reference level of every feature is one that some row has.
+
+    breast-cancer and lymphography declare levels that no row has. Such a level changes nothing, unless it is the
+    reference, whose slope is fixed: the first level with the coding "onehot", the last with "pm1".
+    """
+    X = X.copy()
+    for name in X.select_dtypes("category"):
+        column = X[name].cat
+        seen = column.categories.isin(X[name].unique())
+        if not seen.all():
+            parts = [column.categories[seen], column.categories[~seen]]
+            X[name] = column.reorder_categories(np.concatenate(parts if coding == "onehot" else parts[::-1]))
+    return X
+
+
+class FoldFit(NamedTuple):
+    """What is kept of a fit of the cross-validation."""
+
+    error: float  # share of the rows held out that it misclassifies
+    gap: float
+    constant: bool  # all slopes are exactly 0
+
+
+def _choose(
+    X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float, solver: str
+) -> tuple[float, float, float, list[FoldFit]]:
+    """The chosen radius and gamma, their mean error over the folds, and all fits made."""
+    grid = method.grid(protocol)
+    if len(grid) == 1:
+        return *grid[0], np.nan, []
+    folds = []
+    for held_out in np.array_split(np.arange(len(y)), N_FOLDS):
+        kept = np.delete(np.arange(len(y)), held_out)
+        folds.append(
+            fit_fold(X.iloc[kept], y[kept], X.iloc[held_out], y[held_out], grid, protocol, method, tol, solver)
+        )
+    mean_errors = np.mean([[fit.error for fit in fits] for fits in folds], axis=0)
+    radius, gamma = choose_point(grid, mean_errors, protocol.ties)
+    return radius, gamma, float(mean_errors.min()), [fit for fits in folds for fit in fits]
+
+
+def fit_fold(
+    X: pd.DataFrame,
+    y: np.ndarray,
+    X_held_out: pd.DataFrame,
+    y_held_out: np.ndarray,
+    grid: Sequence[tuple[float, float]],
+    protocol: Protocol,
+    method: Method,
+    tol: float,
+    solver: str,
+) -> list[FoldFit]:
+    """Fit every point of the grid on X and y, and count the errors on the rows held out.
+
+    The results are those of `method.estimator(...).fit(X, y)` at each point, but the rows are encoded once: the
+    problems differ in their radius and penalty only, and share the solver's coordinates.
+    """
+    model = method.estimator(0.0, 1.0, protocol, tol, solver)
+    unit = model._encode(X, y, None)  # its penalty says which coefficients gamma counts
+    held_out = model._problem(X_held_out, y_held_out.astype(float), None)
+    fits = []
+    for solution in solve_grid(model, unit, grid):
+        if np.any(solution.b):
+            predicted = np.where(held_out.decision(solution.b) > 0, 1, -1)
+        else:
+            predicted = _majority(y)
+        error = float(held_out.w[predicted != held_out.y].sum())
+        fits.append(FoldFit(error, solution.gap, not np.any(solution.b[1:])))
+    return fits
+
+
+def _error(fitted: WassersteinLogisticRegression, y_fitted: np.ndarray, X: pd.DataFrame, y: np.ndarray) -> float:
+    """Share of the rows that `fitted` misclassifies.
+
+    Where all coefficients are exactly 0 the model says nothing about a row, and the majority class of the
+    labels it was fitted on is predicted.
+    """
+    says_nothing = not (np.any(fitted.coef_) or np.any(fitted.intercept_))
+    predicted = _majority(y_fitted) if says_nothing else fitted.predict(X)
+    return float(np.mean(predicted != y))
+
+
+def _majority(y: np.ndarray) -> int:
+    """The label, -1 or +1, that more rows have; +1 if both are equally frequent."""
+    return 1 if np.sum(y) >= 0 else -1
+
+
+@cache
+def _warm_up(protocol: Protocol, method: Method, solver: str) -> None:
+    """Pay for imports and compilation, once per process, before a clock runs."""
+    X = pd.DataFrame({"z": pd.Categorical(["a", "a", "b", "b", "b"])})
+    grid = method.grid(protocol)
+    radius, gamma = grid[len(grid) // 2]
+    method.estimator(radius, gamma, protocol, 1e-3, solver).fit(X, np.array([1, -1, 1, -1, -1]))
+
+
+def _examples(caught: Sequence[Warning]) -> str:
+    """The first line of the first warning of each category."""
+    first = {type(message).__name__: str(message).partition("\n")[0] for message in reversed(caught)}
+    return " | ".join(f"{category}: {first[category]}" for category in sorted(first))
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[list[Warning]]:
+    """The convergence warnings (separable data included) raised inside; other warnings go their usual way."""
+    collected: list[Warning] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield collected
+    for entry in caught:
+        if issubclass(entry.category, ConvergenceWarning):
+            collected.append(entry.message)
+        else:
+            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)

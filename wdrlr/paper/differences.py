@@ -1,0 +1,194 @@
+"""Why means differ from the paper's: what each of `wdrlr.paper.variants` does to them, on the same splits."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from wdrlr.paper.printed import published_values
+from wdrlr.paper.results import load_rows, to_frame
+from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
+
+FAR = 2.0
+"""From how many of our standard errors on a mean is far from the paper's."""
+
+N_SPLITS = 100
+"""Splits behind the means of the paper's Table 1."""
+
+COMPARED_COLUMNS = (
+    "dataset method variant n_splits paper standard se difference difference_in_se change change_se remaining "
+    "remaining_in_se"
+).split()
+
+
+def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame:
+    """What each change does to the mean test error, on the splits that both have, and what is left of the difference.
+
+    Parameters
+    ----------
+    rows
+        Result rows (`wdrlr.paper.results.COLUMNS`) of the standard setting.
+    variants
+        Those of the variants, as `plan_trials` plans them.
+
+    Returns
+    -------
+    DataFrame with the columns dataset, method, variant; n_splits (that both have; the variants with fewer than two are
+    left out); paper (as printed); standard (our mean over all rows) and se, its standard error; difference (ours minus
+    the paper's) and difference_in_se; change (mean of the variant's errors less the standard ones, split by split) and
+    change_se, its standard error; remaining (difference + change) and remaining_in_se (in units of the root of the sum
+    of both squared standard errors). All in per cent of the test part; a standard error is the sample standard
+    deviation over the root of the number of splits, and nan units stand for a standard error of 0.
+    """
+    printed = published_values("table1").set_index(["dataset", "method"])["value"]
+    own = {key: cells.set_index("split")["test_error"] * 100 for key, cells in rows.groupby(["dataset", "method"])}
+    found = []
+    for (dataset, method, protocol), cells in variants.groupby(["dataset", "method", "protocol"], sort=False):
+        standard = own.get((dataset, method), pd.Series(dtype=float))
+        changes = (cells.set_index("split")["test_error"] * 100 - standard).dropna()
+        if len(changes) < 2:
+            continue
+        paper = printed[dataset, method]
+        difference, se = standard.mean() - paper, standard.sem()
+        change, change_se = changes.mean(), changes.sem()
+        remaining, remaining_se = difference + change, np.hypot(se, change_se)
+        name = protocol.removeprefix(f"{STANDARD}-")
+        before = (paper, standard.mean(), se, difference, _ratio(difference, se))
+        after = (change, change_se, remaining, _ratio(remaining, remaining_se))
+        found.append((dataset, method, name, len(changes), *before, *after))
+    return pd.DataFrame(found, columns=COMPARED_COLUMNS)
+
+
+def _ratio(value: float, unit: float) -> float:
+    return value / unit if unit > 0 else np.nan
+
+
+def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What `compare_variants` returns as text: for each kind of method a table of data sets and methods by variants.
+
+    An entry "+1.20 ± 0.30* → -0.9" is the change, its standard error, and the remaining difference in standard
+    errors; the star marks a change of more than twice its standard error.
+    """
+    text = [
+        f"{one.change:+.2f} ± {one.change_se:.2f}{'*' if abs(one.change) > 2 * one.change_se else ''} → "
+        f"{one.remaining_in_se:+.1f}"
+        for one in compared.itertuples()
+    ]
+    shown = compared.assign(
+        text=text,
+        kind=compared["method"].str.partition("_")[0],
+        **{"difference in s.e.": compared["difference_in_se"].map("{:+.1f}".format)},
+    )
+    index = ["dataset", "method", "difference in s.e."]
+    return {
+        kind: own.pivot_table(index=index, columns="variant", values="text", aggfunc="first", sort=False)
+        for kind, own in shown.groupby("kind", sort=False)
+    }
+
+
+def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
+    """What each change does to the means that are `FAR` from the paper's, and to those that are not.
+
+    A change counts only if it is more than twice its standard error. It closes a far difference if less than `FAR`
+    standard errors remain, worsens it if more percentage points remain, and opens one that was near if `FAR` or more
+    standard errors remain.
+
+    Returns
+    -------
+    DataFrame indexed by variant with the columns reason; likely (as a part of how the printed numbers were made: it
+    closes some, opens none, and lowers the root mean square); far (how many such means it was tried on), closes,
+    worsens, near, opens; rms_before and rms_after: the root mean square of the differences over all of them, in the
+    standard errors of our means; from the one after, the variance that the changes themselves have is taken off.
+    """
+    compared = compared[compared["se"] > 0]  # else nothing is far or near
+    moved = compared["change"].abs() > 2 * compared["change_se"]
+    before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
+    far = before > FAR
+    marks = pd.DataFrame(
+        {
+            "variant": compared["variant"],
+            "far": far,
+            "closes": far & moved & (after <= FAR),
+            "worsens": far & moved & (compared["remaining"].abs() > compared["difference"].abs()),
+            "near": ~far,
+            "opens": ~far & moved & (after > FAR),
+            "rms_before": before**2,
+            "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / compared["se"] ** 2,
+        }
+    )
+    by_variant = marks.groupby("variant", sort=False)
+    judged = (
+        by_variant[["far", "closes", "worsens", "near", "opens"]]
+        .sum()
+        .join(by_variant[["rms_before", "rms_after"]].mean())
+    )
+    judged[["rms_before", "rms_after"]] = np.sqrt(judged[["rms_before", "rms_after"]].clip(lower=0))
+    likely = (judged["closes"] > 0) & (judged["opens"] == 0) & (judged["rms_after"] < judged["rms_before"])
+    judged.insert(0, "likely", likely)
+    judged.insert(0, "reason", [VARIANTS[name].reason for name in judged.index])
+    return judged
+
+
+def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """The means or medians that are `FAR` from the paper's, with the likely reason.
+
+    Parameters
+    ----------
+    summary
+        What `wdrlr.paper.tables.summarise_errors` returns.
+    compared
+        What `compare_variants` returns; it may be empty.
+
+    Returns
+    -------
+    DataFrame with the columns dataset, method, ours, paper, difference_in_se and likely_reason: the change after which
+    least remains of those that close the difference, with a caveat if it opens others; or that none does.
+    """
+    far = summary[summary["difference_in_se"].abs() > FAR]
+    judged = judge_variants(compared)
+    reasons = []
+    for cell in far.itertuples():
+        tried = compared[(compared["dataset"] == cell.dataset) & (compared["method"] == cell.method)]
+        closing = tried[
+            (tried["change"].abs() > 2 * tried["change_se"]) & (tried["remaining_in_se"].abs() <= FAR)
+        ].sort_values("remaining", key=abs)
+        if tried.empty:
+            reasons.append("not tested")
+        elif closing.empty:
+            reasons.append(f"none of {', '.join(tried['variant'])} closes it")
+        else:
+            best = closing.iloc[0]
+            opens, worsens = judged.loc[best["variant"], ["opens", "worsens"]]
+            caveat = f"; but that makes {opens + worsens} other differences far or farther" if opens + worsens else ""
+            reasons.append(f"{best['variant']}: {VARIANTS[best['variant']].reason}{caveat}")
+    return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(likely_reason=reasons)
+
+
+def describe_differences(summary: pd.DataFrame) -> str:
+    """How many of the means or medians are `FAR` from the paper's, and how many chance alone would make so.
+
+    The printed ones are of other random splits, as many as ours: with the same standard error, the difference of two
+    such means has a standard deviation of sqrt(2) of our standard errors.
+    """
+    differences = summary["difference_in_se"].dropna()
+    n, n_far = len(differences), int((differences.abs() > FAR).sum())
+    by_chance = n * 2 * norm.sf(FAR / np.sqrt(2))
+    rms = np.sqrt(np.mean(differences**2)) if n else np.nan
+    return (
+        f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. If those have the same "
+        f"standard error, chance alone makes {by_chance:.1f} so; the root mean square of the differences is {rms:.2f} "
+        f"standard errors, by chance alone {np.sqrt(2):.2f}."
+    )
+
+
+def stored_comparison(results_dir: Path, protocol: str, seed: int) -> pd.DataFrame:
+    """`compare_variants` of the rows that `results_dir` holds; none for another protocol than the one varied."""
+    standard, variants = plan_trials("all", N_SPLITS, seed)
+    if protocol != STANDARD:
+        standard, variants = [], []
+    rows = load_rows(results_dir, [cell.key for cell in [*standard, *variants]])
+    return compare_variants(
+        to_frame(rows[cell.key] for cell in standard if cell.key in rows),
+        to_frame(rows[cell.key] for cell in variants if cell.key in rows),
+    )

@@ -1,0 +1,77 @@
+"""The two readings of the experiments, and the grids that both share.
+
+The paper's text (Numerical Results, Appendices C and D) leaves open some choices that its authors' public
+code makes, and the two differ in others. Each reading is one `Protocol`; nothing else in the package knows
+which one is in use.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wdrlr.estimators.cross_validation import RADII
+
+GAMMAS = tuple(radius / 2 for radius in RADII)
+"""Lasso penalties to choose from."""
+
+TEST_SHARE = 0.2
+"""Share of the rows in the test part of a split; the number of rows is rounded down."""
+
+N_FOLDS = 5
+"""Folds of the cross-validation."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One reading of the experiments.
+
+    Parameters
+    ----------
+    name
+        What the result rows call it.
+    metric_scale
+        None for the ground metric of Definition 1; "unit" for that metric divided by n + m + kappa.
+    coding
+        "onehot" (0/1, the first level is the reference) or "pm1" (-1/+1, the last level's slope is 0).
+    coef_bound
+        Bound on the absolute value of every slope and the intercept of the DRO problems; None for no bound.
+    penalize_intercept
+        Whether the Lasso penalty counts the intercept.
+    ties
+        Which of the grid points with the smallest cross-validation error is chosen: the "largest" penalty and
+        then the largest radius among them, or the "smallest".
+    radii, gammas
+        What is chosen from where only one of the two is chosen.
+    joint_radii, joint_gammas
+        Their product is chosen from where both are.
+    """
+
+    name: str
+    metric_scale: Literal["unit"] | None
+    coding: Literal["onehot", "pm1"]
+    coef_bound: float | None
+    penalize_intercept: bool
+    ties: Literal["largest", "smallest"] = "largest"
+    radii: tuple[float, ...] = RADII
+    gammas: tuple[float, ...] = GAMMAS
+    joint_radii: tuple[float, ...] = RADII
+    joint_gammas: tuple[float, ...] = GAMMAS
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        # The authors' public code, which made the printed numbers.
+        # It searches every other point of each grid where it searches two at once.
+        Protocol(
+            "code",
+            metric_scale="unit",
+            coding="pm1",
+            coef_bound=100.0,
+            penalize_intercept=True,
+            joint_radii=(0.0, 1e-5, 1e-3, 1e-1, 1.0),
+            joint_gammas=(0.0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5),
+        ),
+        # The paper's text. It is silent on the penalty's intercept, which is then free as usual.
+        Protocol("paper", metric_scale=None, coding="onehot", coef_bound=None, penalize_intercept=False),
+    )
+}

@@ -1,0 +1,151 @@
+"""Which wins are significant: the paper's t-test, the corrected one, and the paper's claims under each.
+
+The tests compare the errors of two methods on the same J random splits, through the differences d_1, ..., d_J with mean
+d and sample variance s^2: one-sided, by Student's distribution with J - 1 degrees of freedom, at the level 5 %.
+
+    the paper (Appendix D)             t = d / sqrt( s^2 / J )
+    Nadeau and Bengio (2003)           t = d / sqrt( s^2 (1 / J + n_test / n_train) )
+
+The first takes the splits for independent. They are not, since they share rows, so it is too optimistic, as the paper
+says itself; the second corrects for that (C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine
+Learning 52, 2003, Section 3).
+"""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.printed import published_values
+
+LEVEL = 0.05
+
+ASSESSMENT_COLUMNS = (
+    "dataset n_splits method proposed shared second_best p_LR p_second_best dagger double_dagger "
+    "p_LR_corrected p_second_best_corrected dagger_corrected double_dagger_corrected"
+).split()
+
+CLAIMS = {
+    "one of the proposed methods wins": lambda marks: marks["proposed"],
+    "it wins strictly (no tie with another method)": lambda marks: marks["proposed"] & ~marks["shared"],
+    "it wins significantly over all others": lambda marks: marks["proposed"] & marks["double_dagger"],
+}
+"""What the paper says of 12, 9 and 7 of its 14 categorical data sets, as conditions on a winner's marks."""
+
+
+def p_value(differences: np.ndarray, test_to_train: float = 0.0) -> float:
+    """p-value of the one-sided test that the mean difference is below 0.
+
+    Parameters
+    ----------
+    differences
+        Errors of one method less those of the other, shape (J,), J >= 2.
+    test_to_train
+        n_test / n_train for the test of Nadeau and Bengio, 0 for the paper's.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two differences.
+    """
+    differences = np.asarray(differences, dtype=float)
+    J = len(differences)
+    if J < 2:
+        raise ValueError(f"a t-test needs at least 2 splits, got {J}")
+    mean, variance = differences.mean(), differences.var(ddof=1)
+    if np.ptp(differences) == 0:  # no spread: the difference is certain
+        return 0.0 if mean < 0 else 1.0
+    return float(student.cdf(mean / np.sqrt(variance * (1 / J + test_to_train)), J - 1))
+
+
+def assess_wins(rows: pd.DataFrame, statistic: str) -> pd.DataFrame:
+    """The winners of every data set with their p-values and daggers.
+
+    Winners have the smallest `statistic` of the test errors in per cent at two decimals, as printed. As in the paper,
+    the second best of a winner that is one of the proposed methods is the best of all other methods; else it is the
+    best of all but the winner. The tests are on means, whatever the statistic.
+
+    Parameters
+    ----------
+    rows
+        Result rows (`wdrlr.paper.results.COLUMNS`) of one protocol, seed and tolerance.
+    statistic
+        "mean" or "median".
+
+    Returns
+    -------
+    DataFrame with the columns dataset, n_splits, method (the winner; one row each if several tie), proposed (whether it
+    is one of the paper's: DRO or r-DRO), shared (whether a method that is not proposed wins too), second_best, p_LR and
+    p_second_best with dagger and double_dagger by the paper's test, and the same with the suffix _corrected by that of
+    Nadeau and Bengio. A p-value is nan, and its dagger absent, where there is nothing to compare with. Data sets whose
+    methods do not all have the same splits, or fewer than two, are left out.
+    """
+    found = []
+    for dataset, cells in rows.groupby("dataset", sort=False):
+        errors = cells.pivot_table(index="split", columns="method", values="test_error")
+        errors = errors[[name for name in METHODS if name in errors]]
+        if errors.isna().any(axis=None) or len(errors) < 2:
+            continue
+        ratio = (cells["n_test"] / cells["n_train"]).iloc[0]
+        level = 100 * errors.agg(statistic)
+        winners = level.index[level.round(2) == level.round(2).min()]
+        shared = not all(METHODS[name].is_proposed for name in winners)
+        for winner in winners:
+            rivals = [
+                name
+                for name in errors
+                if name != winner and not (METHODS[winner].is_proposed and METHODS[name].is_proposed)
+            ]
+            second_best = level[rivals].idxmin() if rivals else ""
+            row = {
+                "dataset": dataset,
+                "n_splits": len(errors),
+                "method": winner,
+                "proposed": METHODS[winner].is_proposed,
+                "shared": shared,
+                "second_best": second_best,
+            }
+            for suffix, test_to_train in (("", 0.0), ("_corrected", ratio)):
+                for column, rival, dagger in (("LR", "LR", "dagger"), ("second_best", second_best, "double_dagger")):
+                    comparable = rival in errors and rival != winner
+                    p = p_value(errors[winner] - errors[rival], test_to_train) if comparable else np.nan
+                    row[f"p_{column}{suffix}"] = p
+                    row[f"{dagger}{suffix}"] = p < LEVEL
+            found.append(row)
+    return pd.DataFrame(found, columns=ASSESSMENT_COLUMNS)
+
+
+def printed_marks(table: str) -> pd.DataFrame:
+    """The winners that the paper prints in bold: dataset, method, proposed, shared and both daggers."""
+    printed = published_values(table)
+    bold = printed[printed["best_overall_bold"] == 1].astype({"dagger": bool, "double_dagger": bool})
+    proposed = bold["method"].map(lambda name: METHODS[name].is_proposed).astype(bool)
+    marks = bold[["dataset", "method", "dagger", "double_dagger"]].assign(proposed=proposed)
+    marks["shared"] = ~marks.groupby("dataset")["proposed"].transform("all")
+    return marks.reset_index(drop=True)
+
+
+def count_claims(assessed: pd.DataFrame, table: str) -> pd.DataFrame:
+    """On how many of the assessed data sets the paper's claims hold.
+
+    Returns
+    -------
+    DataFrame indexed by claim (`CLAIMS`) with the columns of (the number of data sets), paper (by its printed marks on
+    the same data sets), ours (by the paper's test) and ours_corrected (by that of Nadeau and Bengio).
+    """
+    corrected = assessed.assign(dagger=assessed["dagger_corrected"], double_dagger=assessed["double_dagger_corrected"])
+    printed = printed_marks(table)
+    sources = {
+        "paper": printed[printed["dataset"].isin(assessed["dataset"])],
+        "ours": assessed,
+        "ours_corrected": corrected,
+    }
+    counts = pd.DataFrame(
+        {
+            name: [marks.loc[holds(marks).astype(bool), "dataset"].nunique() for holds in CLAIMS.values()]
+            for name, marks in sources.items()
+        },
+        index=pd.Index(CLAIMS, name="claim"),
+    )
+    counts.insert(0, "of", assessed["dataset"].nunique())
+    return counts

@@ -1,0 +1,441 @@
+"""The paper's tables: our errors and runtimes beside the printed ones, as csv, LaTeX and HTML."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from wdrlr.files import replace_file
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.printed import published_values
+from wdrlr.paper.significance import assess_wins
+
+DATASET_COLUMNS = {
+    "table1": ["N", "k", "m"],
+    "table2": ["N", "n", "k", "m"],
+    "table3": ["N", "n", "k", "m"],
+    "table4": ["N", "k", "m"],
+}
+"""Sizes that the paper prints beside a data set's name."""
+
+STATISTICS = {"table1": "mean", "table2": "median", "table3": "median", "table4": "mean"}
+"""What the paper prints of the splits."""
+
+SUMMARY_COLUMNS = (
+    "dataset N n k m multiclass_source method n_splits statistic ours standard_error best_overall best_in_group dagger "
+    "double_dagger paper paper_best_overall paper_best_in_group paper_dagger paper_double_dagger difference "
+    "difference_in_se"
+).split()
+
+RUNTIME_COLUMNS = (
+    "dataset N n k m multiclass_source method n_splits statistic seconds identification_seconds fit_seconds cv_seconds "
+    "ratio_to_LR paper paper_identification_seconds paper_ratio_to_LR"
+).split()
+
+_PRINTED_NAMES = {
+    "value": "paper",
+    "value_identification_s": "paper_identification_seconds",
+    "best_overall_bold": "paper_best_overall",
+    "best_in_group_italic": "paper_best_in_group",
+    "dagger": "paper_dagger",
+    "double_dagger": "paper_double_dagger",
+}
+_PRINTED_MARKS = ["paper_best_overall", "paper_best_in_group", "paper_dagger", "paper_double_dagger"]
+
+
+def select_datasets(table: str, dataset: str) -> list[str]:
+    """The data sets of one of the paper's tables: all of them for "all", in printed order, or the one named.
+
+    Raises
+    ------
+    ValueError
+        If the table has no such data set.
+    """
+    names = list(published_values(table)["dataset"].unique())
+    if dataset == "all":
+        return names
+    if dataset not in names:
+        raise ValueError(f"unknown data set {dataset!r}; choose 'all' or one of {', '.join(names)}")
+    return [dataset]
+
+
+def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Mean or median test errors in per cent, beside those that the paper prints; one row per data set and method.
+
+    Parameters
+    ----------
+    rows
+        Result rows (`wdrlr.paper.results.COLUMNS`) of one protocol, seed and tolerance.
+    table
+        "table1" (means) or "table2" (medians): the table of the paper to compare with.
+
+    Returns
+    -------
+    DataFrame in the paper's order with the columns dataset; N, n, k, m (the paper's); multiclass_source;
+    method; n_splits; statistic ("mean" or "median"); ours and its standard_error (in %; too small, as splits overlap;
+    of a mean the sample standard deviation over the root of the number of splits, of a median see
+    `median_standard_error`; nan for one split); best_overall and best_in_group (smallest of the data set and of the
+    method's group at two decimals, ties included; False unless all methods have the same splits); dagger and
+    double_dagger (a winner that is significantly better than LR and than the second best, by the paper's test, see
+    `significance.assess_wins`); paper and paper_best_overall, ..., paper_double_dagger (as printed); difference
+    (ours minus the paper's, in % points) and difference_in_se (in our standard errors; nan where that is 0).
+
+    Raises
+    ------
+    ValueError
+        If rows of several protocols, seeds or tolerances are mixed, or a cell is there twice.
+    """
+    _check_rows(rows)
+    statistic = STATISTICS[table]
+    ours = rows.groupby(["dataset", "method"], as_index=False).agg(
+        n_splits=("test_error", "size"),
+        ours=("test_error", statistic),
+        standard_error=("test_error", "sem" if statistic == "mean" else median_standard_error),
+    )
+    ours[["ours", "standard_error"]] *= 100
+    ours["statistic"] = statistic
+    # The left side's order is the paper's; a method or data set that the paper does not print is not
+    # compared.
+    summary = _printed(table).merge(ours, on=["dataset", "method"])
+
+    shown = summary["ours"].round(2)
+    splits = rows.groupby(["dataset", "method"])["split"].agg(frozenset).groupby("dataset").nunique()
+    paired = summary["dataset"].map(splits) == 1
+    by_dataset, by_group = [summary["dataset"]], [summary["dataset"], summary["method"].map(_GROUPS)]
+    summary["best_overall"] = paired & (shown == shown.groupby(by_dataset).transform("min"))
+    summary["best_in_group"] = paired & (shown == shown.groupby(by_group).transform("min"))
+    wins = assess_wins(rows, statistic).set_index(["dataset", "method"])[["dagger", "double_dagger"]]
+    summary = summary.join(wins.astype(bool), on=["dataset", "method"])
+    for dagger in ("dagger", "double_dagger"):
+        summary[dagger] = summary[dagger].eq(True)
+    summary["difference"] = summary["ours"] - summary["paper"]
+    error = summary["standard_error"]
+    summary["difference_in_se"] = summary["difference"] / error.where(error > 0)
+    return summary[SUMMARY_COLUMNS]
+
+
+def summarise_runtimes(rows: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Mean or median seconds of the fits behind the errors, beside those that the paper prints.
+
+    Parameters
+    ----------
+    rows
+        As in `summarise_errors`.
+    table
+        "table3" (medians, mixed data sets) or "table4" (means, categorical ones).
+
+    Returns
+    -------
+    DataFrame in the paper's order with the columns dataset; N, n, k, m; multiclass_source; method; n_splits; statistic;
+    seconds (what the paper counts: the solver's, of the fit on the whole training part at the chosen point);
+    identification_seconds (PI's simulation; nan for other methods); fit_seconds (wall clock of that fit, encoding of
+    the features and the check for separable data included); cv_seconds (wall clock of the cross-validation before it);
+    ratio_to_LR (seconds and identification_seconds over LR's on the same data set; nan without LR's); paper,
+    paper_identification_seconds and paper_ratio_to_LR (the same of the printed numbers).
+
+    Raises
+    ------
+    ValueError
+        As `summarise_errors`.
+    """
+    _check_rows(rows)
+    statistic = STATISTICS[table]
+    ours = rows.groupby(["dataset", "method"], as_index=False).agg(
+        n_splits=("split", "size"),
+        seconds=("solver_seconds", statistic),
+        identification_seconds=("identification_seconds", statistic),
+        fit_seconds=("seconds", statistic),
+        cv_seconds=("cv_seconds", statistic),
+    )
+    ours["statistic"] = statistic
+    summary = _printed(table).merge(ours, on=["dataset", "method"])
+    for ratio, seconds, identification in (
+        ("ratio_to_LR", "seconds", "identification_seconds"),
+        ("paper_ratio_to_LR", "paper", "paper_identification_seconds"),
+    ):
+        total = summary[seconds] + summary[identification].fillna(0.0)
+        lr = summary["dataset"].map(total[summary["method"] == "LR"].set_axis(_datasets_of(summary, "LR")))
+        summary[ratio] = total / lr
+    return summary[RUNTIME_COLUMNS]
+
+
+def median_standard_error(values: pd.Series) -> float:
+    """The standard error of a sample median by Maritz and Jarrett (Biometrika 65, 1978); nan for one value.
+
+    With x_(1) <= ... <= x_(n) and W_i the probability of ((i - 1) / n, i / n] under Beta((n + 1) / 2, (n + 1) / 2),
+    it is the root of the variance of x under W: what a bootstrap of the median tends to, without simulation.
+    """
+    n = len(values)
+    if n < 2:
+        return np.nan
+    weights = np.diff(beta.cdf(np.arange(n + 1) / n, (n + 1) / 2, (n + 1) / 2))
+    x = np.sort(values) - np.min(values)  # exactly 0 where all are equal
+    return float(np.sqrt(weights @ (x - weights @ x) ** 2))
+
+
+def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
+    """On how many data sets each method is the best of its group and the best overall, ties included.
+
+    Counts data sets on which all methods of the summary are there with the same splits.
+
+    Parameters
+    ----------
+    summary
+        What `summarise_errors` returns.
+
+    Returns
+    -------
+    DataFrame indexed by method with the columns group, of (the number of data sets), in_group, paper_in_group, overall
+    and paper_overall (the paper's on the same data sets, by its printed marks).
+    """
+    complete = summary.groupby("dataset")["best_overall"].transform("any") & (
+        summary.groupby("dataset")["method"].transform("size") == summary["method"].nunique()
+    )
+    cells = summary[complete]
+    marks = {
+        "in_group": "best_in_group",
+        "paper_in_group": "paper_best_in_group",
+        "overall": "best_overall",
+        "paper_overall": "paper_best_overall",
+    }
+    counts = cells.groupby("method")[list(marks.values())].sum().reindex(_methods(summary), fill_value=0)
+    counts = counts.rename(columns={mark: name for name, mark in marks.items()})
+    counts.insert(0, "group", counts.index.map(_GROUPS))
+    counts.insert(1, "of", cells["dataset"].nunique())
+    return counts
+
+
+def to_latex(summary: pd.DataFrame, table: str) -> str:
+    """A tabular (booktabs) to include: two lines a data set, ours (of errors with standard errors) and the paper's.
+
+    As the paper prints them, bold is the smallest error of the data set, italic that of the group, a dagger a winner
+    that is significantly better than LR, a double dagger one that is so than the second best.
+    """
+    methods = _methods(summary)
+    sizes = DATASET_COLUMNS[table]
+    header = ["Data set", *(f"${size}$" for size in sizes), *(METHODS[name].label for name in methods)]
+    show_ours, show_paper = (_latex_ours, _latex_paper) if _is_of_errors(table) else (_seconds, _paper_seconds)
+    blocks = []
+    for dataset, cells in summary.groupby("dataset", sort=False):
+        star = r"$\star$" if cells["multiclass_source"].any() else ""
+        numbers = [f"{cells[size].iloc[0]:,}".replace(",", "{,}") for size in sizes]
+        ours = [f"{dataset}{star}", *numbers, *_column_cells(cells, methods, show_ours)]
+        paper = [r"\quad paper", *[""] * len(sizes), *_column_cells(cells, methods, show_paper)]
+        blocks.append(_latex_line(ours) + _latex_line(paper))
+    return (
+        rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}"
+        + "\n\\toprule\n"
+        + _latex_line(header)
+        + "\\midrule\n"
+        + "\\addlinespace\n".join(blocks)
+        + "\\bottomrule\n\\end{tabular}\n"
+    )
+
+
+def to_html(summary: pd.DataFrame, table: str) -> str:
+    """The table for a notebook, several lines a data set.
+
+    Of errors: ours ± standard error, the paper's, and the difference. Of runtimes: ours, the paper's, and both as a
+    multiple of LR's. Plain tags, since viewers of notebooks strip style sheets.
+    """
+    methods = _methods(summary)
+    head = "".join(f"<th>{name}</th>" for name in ["data set", "splits", "", *methods])
+    body = ""
+    for dataset, cells in summary.groupby("dataset", sort=False):
+        star = " ⋆" if cells["multiclass_source"].any() else ""
+        splits = "/".join(str(n) for n in sorted(cells["n_splits"].unique()))
+        lines = _HTML_ERROR_LINES if _is_of_errors(table) else _HTML_RUNTIME_LINES
+        for i, (label, show) in enumerate(lines.items()):
+            columns = [f"{dataset}{star}" if i == 0 else "", splits if i == 0 else "", label]
+            columns += _column_cells(cells, methods, show)
+            body += "<tr>" + "".join(f"<td>{column}</td>" for column in columns) + "</tr>\n"
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+
+
+def describe_fits(rows: pd.DataFrame) -> list[str]:
+    """What a reader should know about the fits behind the errors: one sentence a matter, naming its data sets."""
+    sentences = []
+    warned = rows[rows["n_warnings"] > 0]
+    warned = warned.assign(warning=warned["warning"].str.split(" | ", regex=False)).explode("warning")
+    category = warned["warning"].map(lambda text: text.partition(":")[0])
+    for _, cells in warned.groupby(category, sort=False):
+        where = _by_dataset(cells, lambda c: f"cells: {_count_by_method(c)}")
+        sentences.append(f"{where}. For example: {cells['warning'].iloc[0]}")
+    uncertified = rows[rows["n_uncertified"] > 0]
+    if len(uncertified):
+        where = _by_dataset(
+            uncertified, lambda c: f"{c['n_uncertified'].sum()} fits; largest gap of a final one {c['gap'].max():.1e}"
+        )
+        sentences.append(f"Gap above tol: {where}.")
+    constant = rows[rows["constant"]]
+    if len(constant):
+        where = _by_dataset(constant, lambda c: f"cells: {_count_by_method(c)}")
+        sentences.append(f"All slopes of the chosen fit are exactly 0, so it predicts the majority class: {where}.")
+    n_constant, n_fits = rows["n_constant"].sum(), rows["n_fits"].sum()
+    if n_constant:
+        where = _by_dataset(rows[rows["n_constant"] > 0], lambda c: str(c["n_constant"].sum()))
+        sentences.append(
+            f"Of all {n_fits} fits, cross-validation included, {n_constant} have slopes that are all 0: {where}."
+        )
+    return sentences
+
+
+def _by_dataset(cells: pd.DataFrame, describe: Callable[[pd.DataFrame], str]) -> str:
+    return ", ".join(f"{dataset} ({describe(group)})" for dataset, group in cells.groupby("dataset", sort=False))
+
+
+def _count_by_method(cells: pd.DataFrame) -> str:
+    counts = cells["method"].value_counts()
+    return ", ".join(f"{method} {counts[method]}" for method in METHODS if method in counts)
+
+
+def save_table(summary: pd.DataFrame, table: str, folder: Path, name: str) -> list[Path]:
+    """Write ``<name>.csv``, ``.tex`` and ``.html`` into `folder`, each replaced whole, and return their paths."""
+    note = _HTML_NOTE if _is_of_errors(table) else ""
+    title = f"{table.capitalize()[:-1]} {table[-1]}: {'test errors' if _is_of_errors(table) else 'runtimes'}"
+    contents = {
+        folder / f"{name}.csv": summary.to_csv(index=False, lineterminator="\n"),
+        folder / f"{name}.tex": to_latex(summary, table),
+        folder / f"{name}.html": _HTML_PAGE.format(title=title, table=to_html(summary, table), note=note),
+    }
+    for path, text in contents.items():
+        replace_file(path, text)
+    return list(contents)
+
+
+_GROUPS = {name: method.group for name, method in METHODS.items()}
+
+
+def _check_rows(rows: pd.DataFrame) -> None:
+    for column in ("protocol", "seed", "tol"):
+        values = rows[column].unique()
+        if len(values) > 1:
+            raise ValueError(f"rows of several values of {column} are mixed: {sorted(values)}")
+    if rows.duplicated(["dataset", "method", "split"]).any():
+        raise ValueError("a cell (dataset, method, split) has more than one row")
+
+
+def _printed(table: str) -> pd.DataFrame:
+    return published_values(table).rename(columns=_PRINTED_NAMES).astype(dict.fromkeys(_PRINTED_MARKS, bool))
+
+
+def _datasets_of(summary: pd.DataFrame, method: str) -> pd.Series:
+    return summary.loc[summary["method"] == method, "dataset"]
+
+
+def _is_of_errors(table: str) -> bool:
+    return table in ("table1", "table2")
+
+
+def _methods(summary: pd.DataFrame) -> list[str]:
+    present = set(summary["method"])
+    return [name for name in METHODS if name in present]
+
+
+def _column_cells(cells: pd.DataFrame, methods: Sequence[str], show: Callable) -> list[str]:
+    by_method = {cell.method: cell for cell in cells.itertuples()}
+    return [show(by_method[name]) if name in by_method else "" for name in methods]
+
+
+def _latex_line(columns: Sequence[str]) -> str:
+    return " & ".join(columns) + " \\\\\n"
+
+
+def _latex_ours(cell) -> str:
+    error = "" if pd.isna(cell.standard_error) else f" ({cell.standard_error:.2f})"
+    marked = _latex_marked(f"{cell.ours:.2f}", cell.best_overall, cell.best_in_group)
+    return marked + _latex_daggers(cell.dagger, cell.double_dagger) + error
+
+
+def _latex_paper(cell) -> str:
+    marked = _latex_marked(f"{cell.paper:.2f}", cell.paper_best_overall, cell.paper_best_in_group)
+    return marked + _latex_daggers(cell.paper_dagger, cell.paper_double_dagger)
+
+
+def _latex_marked(number: str, bold: bool, italic: bool) -> str:
+    text = number + r"\%"
+    if italic:
+        text = rf"\textit{{{text}}}"
+    return rf"\textbf{{{text}}}" if bold else text
+
+
+def _latex_daggers(dagger: bool, double_dagger: bool) -> str:
+    return r"\dag" * dagger + r"\ddag" * double_dagger + "{}" * (dagger or double_dagger)
+
+
+def _html_ours(cell) -> str:
+    error = "" if pd.isna(cell.standard_error) else f" ± {cell.standard_error:.2f}"
+    daggers = "†" * cell.dagger + "‡" * cell.double_dagger
+    return _html_marked(f"{cell.ours:.2f} %", cell.best_overall, cell.best_in_group) + daggers + error
+
+
+def _html_paper(cell) -> str:
+    daggers = "†" * cell.paper_dagger + "‡" * cell.paper_double_dagger
+    return _html_marked(f"{cell.paper:.2f} %", cell.paper_best_overall, cell.paper_best_in_group) + daggers
+
+
+def _html_difference(cell) -> str:
+    in_se = "" if pd.isna(cell.difference_in_se) else f" ({cell.difference_in_se:+.1f} s.e.)"
+    return f"{cell.difference:+.2f}{in_se}"
+
+
+def _html_marked(text: str, bold: bool, italic: bool) -> str:
+    if italic:
+        text = f"<i>{text}</i>"
+    return f"<b>{text}</b>" if bold else text
+
+
+def _seconds(cell) -> str:
+    return _sum_of_seconds(cell.seconds, cell.identification_seconds, "{:.4f}")
+
+
+def _paper_seconds(cell) -> str:
+    return _sum_of_seconds(cell.paper, cell.paper_identification_seconds, "{:.2f}")
+
+
+def _sum_of_seconds(fit: float, identification: float, shape: str) -> str:
+    return " + ".join(shape.format(seconds) for seconds in (fit, identification) if not pd.isna(seconds))
+
+
+def _ratio(cell) -> str:
+    return "" if pd.isna(cell.ratio_to_LR) else f"{cell.ratio_to_LR:.2g}"
+
+
+def _paper_ratio(cell) -> str:
+    return "" if pd.isna(cell.paper_ratio_to_LR) else f"{cell.paper_ratio_to_LR:.2g}"
+
+
+_HTML_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 14px/1.4 sans-serif; margin: 1.5em; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: 0.1em 0.6em; text-align: right; white-space: nowrap; }}
+th:first-child, td:first-child {{ text-align: left; }}
+thead th {{ border-top: 1.5px solid; border-bottom: 1px solid; }}
+tbody {{ border-bottom: 1.5px solid; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{table}
+{note}
+</body>
+</html>
+"""
+
+_HTML_NOTE = """<p>Bold: the smallest of the data set; italic: of the group (LR, DRO; r-LR, r-DRO; MT, PI).
+† a winner significantly better than LR, ‡ than the second best. A star: more than two classes in the source.</p>"""
+
+_HTML_ERROR_LINES = {"ours": _html_ours, "the paper": _html_paper, "difference": _html_difference}
+_HTML_RUNTIME_LINES = {
+    "ours (s)": _seconds,
+    "the paper (s)": _paper_seconds,
+    "ours / our LR": _ratio,
+    "the paper / its LR": _paper_ratio,
+}

@@ -1,0 +1,173 @@
+"""Variants of the standard setting: how the paper's numbers may have been made where ours differ.
+
+The paper and its authors' public code leave some choices open. Each of them is one `Variant`; a cell of it is a cell
+like any other (`wdrlr.paper.cells`), under a protocol name of its own, so that its rows are stored and resumed like all
+rows. `wdrlr.paper.differences` compares them.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from wdrlr.estimators.classifier import WassersteinLogisticRegression, solve
+from wdrlr.model.problem import Problem
+from wdrlr.paper.cells import Cell, plan_cells
+from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.solvers.column_constraint import solve_column_constraint
+from wdrlr.solvers.conic import ConicSolverError, choose_conic_solver
+from wdrlr.solvers.solution import Solution
+
+STANDARD = "code"
+"""The protocol that is varied."""
+
+TRIALS = {
+    "house-votes-84": ("LR", "r-LR", "DRO_kappa_1", "DRO_kappa_m", "MT_kappa_m", "PI"),
+    "primary-tumor": ("r-LR", "DRO_kappa_1", "DRO_kappa_m", "MT_kappa_1", "MT_kappa_m", "PI"),
+    "spect": ("r-LR", "DRO_kappa_1", "MT_kappa_m", "PI"),
+    "hayes-roth": ("r-LR", "DRO_kappa_m", "MT_kappa_m", "PI"),
+    "lymphography": ("LR", "r-LR", "PI"),
+    "balance-scale": ("LR", "r-LR", "MT_kappa_m", "PI"),
+    "tic-tac-toe": ("MT_kappa_m", "PI"),
+    "monks-3": ("PI",),
+    "breast-cancer": ("r-LR", "PI"),
+}
+"""Which means are tested: those far from the paper's, and others of the same methods, which a reason must not spoil."""
+
+
+def solve_leaving_residue(
+    problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int, *, form: str
+) -> Solution:
+    """As `classifier.solve`, but where all slopes are 0 at the optimum it is what a conic solver finds there.
+
+    `form` is that of the conic program, "primal" or "dual". Where the conic solver fails it is the optimum.
+    """
+    solution = solve(problem, solver, options, conic_solver, tol, max_iter)
+    if np.any(solution.b[1:]):
+        return solution
+    name = choose_conic_solver(conic_solver)
+    try:
+        return solve_column_constraint(
+            problem, tol=tol, all_violated=True, form=form, conic_solver=name, keep_residue=True
+        )
+    except ConicSolverError:
+        return solution
+
+
+class DummyFlippingLogisticRegression(WassersteinLogisticRegression):
+    """The paper's model as its authors' public code has it: every dummy is a binary feature of its own.
+
+    A feature with three or more levels can then also be moved to codes that stand for no level, one dummy flipping for
+    the cost of 1. On binary features it is the paper's model.
+    """
+
+    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
+        # Its worst case leaves the levels, so dummies are what there is to show.
+        low, high = self._codes()
+        return pd.DataFrame(np.column_stack([x, np.where(z > 0, high, low)]), columns=self.get_feature_names_out())
+
+    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
+        mixed = super()._problem(table, labels, sample_weight, merge)
+        k = mixed.level_matrix.shape[1]
+        dummies = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1 + mixed.n_numeric :]
+        low, high = self._codes()
+        level_matrix = np.repeat(np.eye(k), 2, axis=0) * np.tile([low, high], k)[:, None]
+        z = (dummies == high).astype(mixed.z.dtype)
+        return replace(mixed, z=z, n_levels=(2,) * k, level_matrix=level_matrix)
+
+    def _codes(self) -> tuple[float, float]:
+        """The two values of a dummy."""
+        return (0.0, 1.0) if self.coding == "onehot" else (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change to the standard setting.
+
+    Parameters
+    ----------
+    name
+        Its rows are stored under the protocol ``<standard>-<name>``.
+    reason
+        What would explain the difference, if this were how the printed numbers were made.
+    protocol, method, cell
+        What changes in the `Protocol`, the `Method` and the `Cell`.
+    """
+
+    name: str
+    reason: str
+    protocol: dict[str, object] = field(default_factory=dict)
+    method: dict[str, object] = field(default_factory=dict)
+    cell: dict[str, object] = field(default_factory=dict)
+
+    def of(self, cell: Cell) -> Cell:
+        """The cell of the standard setting with this change."""
+        protocol = replace(cell.protocol, name=f"{cell.protocol.name}-{self.name}", **self.protocol)
+        return cell._replace(protocol=protocol, method=replace(cell.method, **self.method), **self.cell)
+
+
+_RESIDUE = ("residue-primal", "residue-dual")
+
+VARIANTS_OF = {
+    "LR": ("early", "late"),
+    "r-LR": (*_RESIDUE, "ties", "grid", "intercept", "coding"),
+    "DRO": (*_RESIDUE, "ties", "grid", "metric", "box", "dummies"),
+    "MT": (*_RESIDUE, "ties", "grid", "metric", "distance"),
+    "PI": (*_RESIDUE, "PI-intercept", "PI-coding"),
+}
+"""Which changes are tried on which methods, whatever their kappa."""
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        *(
+            Variant(
+                f"residue-{form}",
+                f"where all slopes are 0 at the optimum, what a conic solver ({form} form) leaves there classifies",
+                method={"settings": {"_solve": partial(solve_leaving_residue, form=form)}},
+            )
+            for form in ("primal", "dual")
+        ),
+        Variant("ties", "ties in the cross-validation go to the smallest penalty and radius", {"ties": "smallest"}),
+        Variant(
+            "grid",
+            "the grid has every other value only, as that of r-DRO",
+            {"radii": PROTOCOLS[STANDARD].joint_radii, "gammas": PROTOCOLS[STANDARD].joint_gammas},
+        ),
+        Variant(
+            "dummies", "the dummies of a feature flip one by one", method={"model": DummyFlippingLogisticRegression}
+        ),
+        Variant("metric", "the ground metric is not divided by n + m + kappa", {"metric_scale": None}),
+        Variant("box", "the coefficients are not bounded", {"coef_bound": None}),
+        Variant("intercept", "the Lasso penalty leaves the intercept free", {"penalize_intercept": False}),
+        Variant("coding", "the Lasso penalty is on 0/1 dummies, the first level dropped", {"coding": "onehot"}),
+        Variant("distance", "a dummy's flip costs 2 in MT's distance", method={"settings": {"flip_cost": 2.0}}),
+        Variant("PI-coding", "PI has 0/1 dummies, the first level dropped", method={"settings": {"coding": "onehot"}}),
+        Variant("PI-intercept", "PI leaves the intercept free", method={"settings": {"penalize_intercept": False}}),
+        Variant("early", "LR stops at a gap of 0.01", cell={"tol": 1e-2}),
+        Variant("late", "LR stops at a gap of 1e-8", cell={"tol": 1e-8}),
+    )
+}
+"""The changes by name."""
+
+
+def plan_trials(dataset: str, n_splits: int, seed: int) -> tuple[list[Cell], list[Cell]]:
+    """The cells of the standard setting, and those of its variants, of one data set of `TRIALS` or "all".
+
+    Raises
+    ------
+    ValueError
+        If the data set is not one of `TRIALS`, or a number is out of range.
+    """
+    if dataset != "all" and dataset not in TRIALS:
+        raise ValueError(f"unknown data set {dataset!r}; choose 'all' or one of {', '.join(TRIALS)}")
+    standard = [
+        cell
+        for name in (TRIALS if dataset == "all" else [dataset])
+        for cell in plan_cells([name], TRIALS[name], n_splits=n_splits, seed=seed, protocol=STANDARD)
+    ]
+    return standard, [
+        VARIANTS[name].of(cell) for cell in standard for name in VARIANTS_OF[cell.method.name.split("_")[0]]
+    ]

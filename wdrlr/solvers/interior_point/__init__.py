@@ -1,0 +1,1 @@
+"""The tailored interior-point method; docs/interior_point.md derives it."""

@@ -1,0 +1,652 @@
+"""Compiled loops of the tailored solver: separation, the pool of cuts, the Newton system, the dual point.
+
+Coordinates. ``theta`` has the length E: theta[0] the intercept, theta[1 : 1 + n] the slopes of the numbers, then one
+score for every level but the most common one of each feature (score 0), then for a feature with four or more levels
+its top and its bottom, and last lam. The argument of a cut's log-loss is
+
+    a = sign * (theta[0] + x_i . theta[1 : 1 + n] + sum of theta[e] over the entries e of the cut),
+
+so a cut is a sign, a cost and a short list of entries. A cut that changes a feature with a top uses the top (or
+bottom) in place of the level moved to: the adversary moves there whichever level it is, so ties need no cuts.
+
+Notation: N samples, C cuts, E coordinates; p multipliers of the cuts, f slacks, D = p / f, t slopes of the log-loss.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from wdrlr.solvers.interior_point.compilation import jit
+
+
+class Pool(NamedTuple):
+    """The cuts in hand, ordered by sample."""
+
+    start: np.ndarray  # (N + 1,): the cuts of sample i are start[i] : start[i + 1]
+    sign: np.ndarray  # (C,): a = sign * f, that is -1 times the label of the cut
+    cost: np.ndarray  # (C,): transport cost
+    ends: np.ndarray  # (C + 1,): the entries of cut c are entry[ends[c] : ends[c + 1]]
+    entry: np.ndarray  # coordinates beyond intercept and numbers that f sums up
+    n_changes: np.ndarray  # (C,): changed categorical features
+
+
+class Data(NamedTuple):
+    """The samples, as the kernels read them."""
+
+    x: np.ndarray  # (N, n)
+    z: np.ndarray  # (N, m): levels, counted through over all features
+    y: np.ndarray  # (N,)
+    w: np.ndarray  # (N,)
+    offsets: np.ndarray  # (m + 1,): the levels of feature j are offsets[j] : offsets[j + 1]
+    column: np.ndarray  # (levels,): the coordinate of a level's score, -1 for the most common level
+    top: np.ndarray  # (2, m): the coordinates of a feature's top and bottom, -1 for none
+
+
+def empty_pool(n_samples: int, E: int) -> Pool:
+    """A pool without cuts for E coordinates."""
+    return Pool(
+        np.zeros(n_samples + 1, np.int64),
+        np.zeros(0),
+        np.zeros(0),
+        np.zeros(1, np.int64),
+        np.zeros(0, np.int16 if E < 2**15 else np.int32),
+        np.zeros(0, np.int32),
+    )
+
+
+# ---------------------------------------------------------------- separation (Algorithm 2) and the pool
+
+
+@jit
+def _log_loss(a):
+    return a + np.log1p(np.exp(-a)) if a > 0 else np.log1p(np.exp(a))
+
+
+@jit
+def _best_moves(score, offsets):
+    """For every level the gain and the code of the best other level that raises (row 0) or lowers (row 1) f."""
+    gain = np.full((2, score.size), -1.0)
+    best = np.full((2, score.size), -1, np.int32)
+    for j in range(offsets.size - 1):
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            first, second = -1, -1
+            for v in range(offsets[j], offsets[j + 1]):
+                if first < 0 or sign * score[v] > sign * score[first]:
+                    first, second = v, first
+                elif second < 0 or sign * score[v] > sign * score[second]:
+                    second = v
+            for v in range(offsets[j], offsets[j + 1]):
+                u = second if v == first else first
+                if u >= 0:
+                    best[side, v] = u
+                    gain[side, v] = sign * (score[u] - score[v])
+    return gain, best
+
+
+@jit
+def separate(theta, data, change_cost, label_cost, level, pool):
+    """Algorithm 2 for every sample, p = 1: the value of its worst cut, and the cuts above ``level``.
+
+    Only gains above lam * change_cost are sorted, since no other change can pay. Both labels of a sample are looked
+    at; a label with value above level[i] whose worst cut the pool lacks yields that cut.
+
+    Returns
+    -------
+    worst : (N,) values max over z and label of L(a) - lam * cost
+    owner : (Q,) samples of the new cuts, in order
+    new : Pool of the new cuts (``start`` not filled)
+    """
+    N, m = data.z.shape
+    n = data.x.shape[1]
+    lam = theta[theta.size - 1]
+    price = lam * change_cost
+    score = np.zeros(data.column.size)
+    for v in range(score.size):
+        if data.column[v] >= 0:
+            score[v] = theta[data.column[v]]
+    gain, best = _best_moves(score, data.offsets)
+    growth, decay = np.exp(np.minimum(gain, 700.0)), np.exp(-price)
+    paying = np.zeros((2, m), np.int32)  # features in which some change can pay
+    n_paying = np.zeros(2, np.int32)
+    for side in range(2):
+        for j in range(m):
+            for v in range(data.offsets[j], data.offsets[j + 1]):
+                if gain[side, v] > price:
+                    paying[side, n_paying[side]] = j
+                    n_paying[side] += 1
+                    break
+
+    worst = np.empty(N)
+    q, size = 0, max(64, 4 * N)
+    owner = np.empty(2 * N, np.int32)
+    sign = np.empty(2 * N)
+    cost = np.empty(2 * N)
+    n_changes = np.empty(2 * N, np.int32)
+    ends = np.zeros(2 * N + 1, np.int64)
+    entry = np.empty(size, pool.entry.dtype)
+    gains = np.empty(m)
+    growths = np.empty(m)
+    order = np.empty(m, np.int32)
+    codes = np.empty(m, np.int32)
+    for i in range(N):
+        f = theta[0]
+        for r in range(n):
+            f += data.x[i, r] * theta[1 + r]
+        for j in range(m):
+            f += score[data.z[i, j]]
+        worst[i] = -np.inf
+        for flip in range(2 if np.isfinite(label_cost) else 1):
+            sgn = data.y[i] if flip else -data.y[i]
+            side = 0 if sgn > 0 else 1
+            count = 0
+            for k in range(n_paying[side]):
+                j = paying[side, k]
+                g = gain[side, data.z[i, j]]
+                if g > price:
+                    at = count
+                    while at > 0 and gains[at - 1] < g:
+                        gains[at] = gains[at - 1]
+                        growths[at] = growths[at - 1]
+                        order[at] = order[at - 1]
+                        at -= 1
+                    gains[at] = g
+                    growths[at] = growth[side, data.z[i, j]]
+                    order[at] = j
+                    count += 1
+            flip_price = lam * label_cost if flip else 0.0
+            d = _best_count(sgn * f, gains, growths, count, price, decay)
+            value = _log_loss(sgn * f + gains[:d].sum()) - flip_price - price * d
+            worst[i] = max(worst[i], value)
+            if value <= level[i]:
+                continue
+
+            for j in range(m):
+                codes[j] = data.column[data.z[i, j]]
+            for k in range(d):
+                j = order[k]
+                codes[j] = data.top[side, j] if data.top[side, j] >= 0 else data.column[best[side, data.z[i, j]]]
+            end = ends[q]
+            if end + m > entry.size:
+                longer = np.empty(2 * entry.size + m, entry.dtype)
+                longer[:end] = entry[:end]
+                entry = longer
+            for j in range(m):
+                if codes[j] >= 0:
+                    entry[end] = codes[j]
+                    end += 1
+            if _is_known(pool, i, sgn, d, entry, ends[q], end):
+                continue
+            owner[q] = i
+            sign[q] = sgn
+            n_changes[q] = d
+            cost[q] = change_cost * d + (label_cost if flip else 0.0)
+            q += 1
+            ends[q] = end
+    return worst, owner[:q], Pool(pool.start, sign[:q], cost[:q], ends[: q + 1], entry[: ends[q]], n_changes[:q])
+
+
+@jit
+def _best_count(a, gains, growths, count, price, decay):
+    """The d that maximises L(a + the first d gains) - d * price.
+
+    Where nothing overflows, as the d that maximises (1 + e^a ...) e^(-d price), which takes no logarithms.
+    """
+    best = 0
+    if abs(a) + gains[:count].sum() + price * count < 600.0:
+        odds, discount = np.exp(a), 1.0
+        highest = 1.0 + odds
+        for k in range(count):
+            odds *= growths[k]
+            discount *= decay
+            if (1.0 + odds) * discount > highest:
+                highest = (1.0 + odds) * discount
+                best = k + 1
+        return best
+    highest = _log_loss(a)
+    for k in range(count):
+        a += gains[k]
+        value = _log_loss(a) - price * (k + 1)
+        if value > highest:
+            highest = value
+            best = k + 1
+    return best
+
+
+@jit
+def _is_known(pool, i, sign, n_changes, entry, begin, end):
+    for c in range(pool.start[i], pool.start[i + 1]):
+        if pool.sign[c] != sign or pool.n_changes[c] != n_changes or pool.ends[c + 1] - pool.ends[c] != end - begin:
+            continue
+        same = True
+        for k in range(end - begin):
+            if pool.entry[pool.ends[c] + k] != entry[begin + k]:
+                same = False
+                break
+        if same:
+            return True
+    return False
+
+
+@jit
+def merge(pool, keep, owner, new):
+    """The pool without the cuts that are not kept, and with the new ones; ``old`` says where each was, -1 if new."""
+    N = pool.start.size - 1
+    C = owner.size + keep.sum()
+    length = new.ends[owner.size]
+    for c in range(pool.sign.size):
+        if keep[c]:
+            length += pool.ends[c + 1] - pool.ends[c]
+    start = np.zeros(N + 1, np.int64)
+    sign = np.empty(C)
+    cost = np.empty(C)
+    ends = np.zeros(C + 1, np.int64)
+    entry = np.empty(length, pool.entry.dtype)
+    n_changes = np.empty(C, np.int32)
+    old = np.full(C, -1, np.int64)
+    k, u = 0, 0
+    for i in range(N):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if keep[c]:
+                old[k] = c
+                k = _copy(pool, c, sign, cost, ends, entry, n_changes, k)
+        while u < owner.size and owner[u] == i:
+            k = _copy(new, u, sign, cost, ends, entry, n_changes, k)
+            u += 1
+        start[i + 1] = k
+    return Pool(start, sign, cost, ends, entry, n_changes), old
+
+
+@jit
+def _copy(pool, c, sign, cost, ends, entry, n_changes, k):
+    sign[k], cost[k], n_changes[k] = pool.sign[c], pool.cost[c], pool.n_changes[c]
+    at = ends[k]
+    for e in range(pool.ends[c], pool.ends[c + 1]):
+        entry[at] = pool.entry[e]
+        at += 1
+    ends[k + 1] = at
+    return k + 1
+
+
+@jit
+def arguments(theta, x, pool):
+    """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
+    a = np.empty(pool.sign.size)
+    for i in range(pool.start.size - 1):
+        base = theta[0]
+        for r in range(x.shape[1]):
+            base += x[i, r] * theta[1 + r]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            total = base
+            for e in range(pool.ends[c], pool.ends[c + 1]):
+                total += theta[pool.entry[e]]
+            a[c] = pool.sign[c] * total
+    return a
+
+
+@jit
+def raise_s(s, value, wanted, p, fresh, w, pool, tau):
+    """Set s_i: old cuts get the slack ``wanted`` on average and a tenth of it at least, fresh ones tau / 2 w_i."""
+    for i in range(pool.start.size - 1):
+        total, mass, least = 0.0, 0.0, -np.inf
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if fresh[c]:
+                least = max(least, value[c] + 0.5 * tau / w[i])
+            else:
+                total += p[c] * (value[c] + wanted[c])
+                mass += p[c]
+                least = max(least, value[c] + 0.1 * wanted[c])
+        s[i] = max(total / mass, least)
+
+
+# ---------------------------------------------------------------- the Newton system
+
+
+@jit
+def gram(E, x, pool, t, p, f):
+    """The Newton matrix of the cuts with s, slacks and multipliers eliminated; shape (E, E).
+
+        sum_c p t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ]
+
+    with R the row of a cut (a = R theta), A = (t R, -cost) its gradient, and the sums over the cuts of sample i. A
+    sample with one cut only has nothing in the bracket. Cuts without changed features have the same entries and
+    share one outer product, and the last term needs one a sample.
+    """
+    n, last = x.shape[1], E - 1
+    M = np.zeros((E, E))
+    mean = np.zeros(E)  # sum_c D A of one sample, on its entries
+    weight = np.zeros(E)  # sum_c of the weights of R R', on its entries
+    touched = np.empty(E, np.int32)
+    seen = np.zeros(E, np.bool_)
+    for i in range(pool.start.size - 1):
+        begin, end = pool.start[i], pool.start[i + 1]
+        single = end - begin == 1
+        changes = False
+        home, n_touched = -1, 0
+        sum_D, sum_w, mean_0, mean_lam = 0.0, 0.0, 0.0, 0.0
+        home_w, home_g, home_lam = 0.0, 0.0, 0.0
+        for c in range(begin, end):
+            D = 0.0 if single else p[c] / f[c]
+            w = p[c] * t[c] * (1 - t[c]) + D * t[c] * t[c]
+            g = D * t[c] * pool.sign[c]
+            sum_D += D
+            sum_w += w
+            mean_0 += g
+            mean_lam += D * pool.cost[c]
+            M[last, last] += D * pool.cost[c] * pool.cost[c]
+            if pool.n_changes[c] == 0:
+                home = c
+                home_w += w
+                home_g += g
+                home_lam += g * pool.cost[c]
+                continue
+            if w < 1e-14:
+                continue
+            changes = True
+            M[0, last] -= g * pool.cost[c]
+            for r in range(n):
+                M[1 + r, last] -= g * pool.cost[c] * x[i, r]
+            n_touched = _add_outer(M, pool, c, w, g, g * pool.cost[c], mean, weight, seen, touched, n_touched)
+        if home >= 0:
+            if not changes and sum_D > 0:  # the bracket is a multiple of the one outer product: add it in one go
+                home_w -= home_g * home_g / sum_D
+                sum_w -= mean_0 * mean_0 / sum_D
+                home_lam -= home_g * mean_lam / sum_D
+                M[last, last] -= mean_lam * mean_lam / sum_D
+                sum_D = 0.0
+            M[0, last] -= home_lam
+            for r in range(n):
+                M[1 + r, last] -= home_lam * x[i, r]
+            if home_w > 1e-14:
+                n_touched = _add_outer(M, pool, home, home_w, home_g, home_lam, mean, weight, seen, touched, n_touched)
+        M[0, 0] += sum_w
+        for r in range(n):
+            M[0, 1 + r] += sum_w * x[i, r]
+            for q in range(r, n):
+                M[1 + r, 1 + q] += sum_w * x[i, r] * x[i, q]
+            for k in range(n_touched):
+                M[1 + r, touched[k]] += x[i, r] * weight[touched[k]]
+        if sum_D > 0:
+            share = mean_0 / sum_D
+            M[0, 0] -= share * mean_0
+            M[0, last] += share * mean_lam
+            M[last, last] -= mean_lam * mean_lam / sum_D
+            for r in range(n):
+                part = share * x[i, r]
+                M[0, 1 + r] -= part * mean_0
+                M[1 + r, last] += part * mean_lam
+                for q in range(r, n):
+                    M[1 + r, 1 + q] -= part * mean_0 * x[i, q]
+                for k in range(n_touched):
+                    M[1 + r, touched[k]] -= part * mean[touched[k]]
+            for k in range(n_touched):
+                j = touched[k]
+                part = mean[j] / sum_D
+                M[0, j] -= part * mean_0
+                M[j, last] += part * mean_lam
+                if part != 0.0:
+                    for k2 in range(k, n_touched):
+                        M[j, touched[k2]] -= part * mean[touched[k2]]
+        for k in range(n_touched):
+            mean[touched[k]] = 0.0
+            weight[touched[k]] = 0.0
+            seen[touched[k]] = False
+    # Each pair of coordinates was added on one side of the diagonal or the other.
+    for r in range(E):
+        for q in range(r):
+            M[r, q] += M[q, r]
+            M[q, r] = M[r, q]
+    return M
+
+
+@jit
+def _add_outer(M, pool, c, w, g, g_lam, mean, weight, seen, touched, n_touched):
+    """Add w R R' and the lam column of one cut, on its entries; note which coordinates its sample touches."""
+    last = M.shape[0] - 1
+    for k in range(pool.ends[c], pool.ends[c + 1]):
+        j = pool.entry[k]
+        row = M[j]
+        for k2 in range(k, pool.ends[c + 1]):
+            row[pool.entry[k2]] += w
+        M[0, j] += w
+        row[last] -= g_lam
+        weight[j] += w
+        mean[j] += g
+        if not seen[j]:
+            seen[j] = True
+            touched[n_touched] = j
+            n_touched += 1
+    return n_touched
+
+
+@jit
+def _add_row(gradient, amount, i, x, pool, c):
+    """gradient += amount * R (without the sign), R the row of cut c of sample i."""
+    gradient[0] += amount
+    for r in range(x.shape[1]):
+        gradient[1 + r] += amount * x[i, r]
+    for k in range(pool.ends[c], pool.ends[c + 1]):
+        gradient[pool.entry[k]] += amount
+
+
+@jit
+def gradient(E, x, w, pool, t, p, f, e):
+    """sum_c A_c (e_c - D_c (sum e - w_i) / sum D), what the cuts put on the right-hand side; shape (E,)."""
+    g = np.zeros(E)
+    for i in range(pool.start.size - 1):
+        sum_D, surplus = 0.0, -w[i]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            sum_D += p[c] / f[c]
+            surplus += e[c]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            amount = e[c] - p[c] / f[c] / sum_D * surplus
+            g[E - 1] -= amount * pool.cost[c]
+            _add_row(g, amount * t[c] * pool.sign[c], i, x, pool, c)
+    return g
+
+
+@jit
+def directions(change, w, pool, p, f, e):
+    """From the changes of the cuts' values (C,): those of s (N,), and the multipliers after a full step (C,)."""
+    ds = np.empty(w.size)
+    p_full = np.empty(change.size)
+    for i in range(w.size):
+        sum_D, total = 0.0, -w[i]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            sum_D += p[c] / f[c]
+            total += e[c] + p[c] / f[c] * change[c]
+        ds[i] = total / sum_D
+        for c in range(pool.start[i], pool.start[i + 1]):
+            p_full[c] = e[c] - p[c] / f[c] * (ds[i] - change[c])
+    return ds, p_full
+
+
+@jit
+def dual_point(E, x, w, pool, mass, v):
+    """Make masses >= 0 that sum to w_i a sample, and v with slopes v / mass in [0, 1], in place.
+
+    Returns
+    -------
+    entropy : sum_c mass H(v / mass)
+    spent : sum_c mass * cost
+    balance : (E,) sum_c v R
+    """
+    balance = np.zeros(E)
+    entropy, spent = 0.0, 0.0
+    for i in range(pool.start.size - 1):
+        total = 0.0
+        for c in range(pool.start[i], pool.start[i + 1]):
+            total += max(mass[c], 0.0)
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if mass[c] <= 0:
+                mass[c], v[c] = 0.0, 0.0
+                continue
+            t = min(max(v[c] / mass[c], 0.0), 1.0)
+            mass[c] *= w[i] / total
+            v[c] = mass[c] * t
+            spent += mass[c] * pool.cost[c]
+            if 0 < t < 1:
+                entropy -= mass[c] * (t * np.log(t) + (1 - t) * np.log1p(-t))
+            _add_row(balance, v[c] * pool.sign[c], i, x, pool, c)
+    return entropy, spent, balance
+
+
+@jit
+def absorb(balance, data, pool, mass, v):
+    """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (not carried out).
+
+    The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
+    common level of its feature: an amount eps of a cut with slope t that changes no feature yet is moved to that level,
+    or from that level to the common one, which moves eps t of the balance, leaves the entropy as it is, and costs one
+    change of a level. Only cuts that keep half of their mass are used.
+
+    Returns
+    -------
+    entropy : the change of sum_c mass H(v / mass)
+    moved : sum of all eps; inf if for some level there is no such cut, or the intercept's share is too large
+    balance : (E,), zero but for the numbers' part where ``moved`` is finite
+    bent, dv : the cut whose v changes, and by how much
+    cut, level, amount : (Q,) what mass moves: from which cut, to which level (counted through), how much
+    """
+    x, balance = data.x, balance.copy()
+    cut = np.empty(data.column.size, np.int64)
+    target = np.empty(data.column.size, np.int64)
+    amount = np.empty(data.column.size)
+    q, dv = 0, 0.0
+    left = 0.5 * mass
+    steepest = np.zeros((2, data.column.size))  # by the sign of a cut and the level it has
+    source = np.full((2, data.column.size), -1, np.int64)
+    best, flexible, best_i = -1, 0.0, 0
+    for i in range(pool.start.size - 1):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if pool.n_changes[c] > 0 or mass[c] <= 1e-3 * data.w[i]:
+                continue
+            t = v[c] / mass[c]
+            if v[c] * (1 - t) > flexible:
+                best, flexible, best_i = c, v[c] * (1 - t), i
+            side = 0 if pool.sign[c] > 0 else 1
+            for j in range(data.z.shape[1]):
+                level = data.z[i, j]
+                if t > steepest[side, level]:
+                    steepest[side, level] = t
+                    source[side, level] = c
+    entropy, moved = 0.0, 0.0
+    if balance[0] != 0.0:
+        if best < 0:
+            return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
+        dv = -balance[0] * pool.sign[best]
+        if not abs(dv) <= 0.1 * flexible:
+            return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
+        t = (v[best] + dv) / mass[best]
+        entropy = mass[best] * (_entropy(t) - _entropy(v[best] / mass[best]))
+        _add_row(balance, dv * pool.sign[best], best_i, x, pool, best)
+        side = 0 if pool.sign[best] > 0 else 1
+        for j in range(data.z.shape[1]):  # mass that it gives is moved at its new slope
+            if source[side, data.z[best_i, j]] == best:
+                steepest[side, data.z[best_i, j]] = t
+    for j in range(data.offsets.size - 1):
+        common = data.offsets[j]
+        while data.column[common] >= 0:
+            common += 1
+        for level in range(data.offsets[j], data.offsets[j + 1]):
+            e = data.column[level]
+            if e < 0 or balance[e] == 0.0:
+                continue
+            side = 0 if balance[e] > 0 else 1
+            t, c, to = steepest[side, level], source[side, level], common
+            if steepest[1 - side, common] > t:
+                t, c, to = steepest[1 - side, common], source[1 - side, common], level
+            if t == 0.0 or not abs(balance[e]) / t <= left[c]:
+                return entropy, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
+            cut[q], target[q], amount[q] = c, to, abs(balance[e]) / t
+            left[c] -= amount[q]
+            moved += amount[q]
+            balance[e] = 0.0
+            q += 1
+    balance[0] = 0.0
+    return entropy, moved, balance, best, dv, cut[:q], target[:q], amount[:q]
+
+
+@jit
+def changed_levels(pool, data):
+    """The changes of every cut, as in ``certificate.DualPoint``.
+
+    Returns
+    -------
+    sample : (C,)
+    start : (C + 1,), feature, level : (changes,), level as a code within the feature, -1 for a top or bottom
+    """
+    N, m = data.z.shape
+    C = pool.sign.size
+    level_of = np.full(pool.entry.max() + 1 if pool.entry.size else 1, -1, np.int64)  # of a coordinate; -1: a top
+    owner = np.full(level_of.size, -1, np.int64)
+    common = np.empty(m, np.int64)
+    for j in range(m):
+        for v in range(data.offsets[j], data.offsets[j + 1]):
+            e = data.column[v]
+            if e < 0:
+                common[j] = v - data.offsets[j]
+            elif e < level_of.size:
+                level_of[e], owner[e] = v - data.offsets[j], j
+        for side in range(2):
+            if 0 <= data.top[side, j] < level_of.size:
+                owner[data.top[side, j]] = j
+    sample = np.empty(C, np.int64)
+    start = np.zeros(C + 1, np.int64)
+    feature = np.empty(pool.n_changes.sum(), np.int64)
+    level = np.empty(feature.size, np.int64)
+    q = 0
+    for i in range(N):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            sample[c] = i
+            if pool.n_changes[c] > 0:
+                k = pool.ends[c]
+                for j in range(m):
+                    to = common[j]
+                    if k < pool.ends[c + 1] and owner[pool.entry[k]] == j:
+                        to = level_of[pool.entry[k]]
+                        k += 1
+                    if to != data.z[i, j] - data.offsets[j]:
+                        feature[q], level[q] = j, to
+                        q += 1
+            start[c + 1] = q
+    return sample, start, feature[:q], level[:q]
+
+
+@jit
+def _entropy(t):
+    return -t * np.log(t) - (1 - t) * np.log1p(-t) if 0 < t < 1 else 0.0
+
+
+# ---------------------------------------------------------------- sparse linear rows
+
+
+@jit
+def rows_times(ends, index, value, theta):
+    """Rows . theta; shape (number of rows,)."""
+    result = np.zeros(ends.size - 1)
+    for r in range(result.size):
+        for k in range(ends[r], ends[r + 1]):
+            result[r] += value[k] * theta[index[k]]
+    return result
+
+
+@jit
+def rows_transposed_times(ends, index, value, y, E):
+    """Rows' . y; shape (E,)."""
+    result = np.zeros(E)
+    for r in range(y.size):
+        for k in range(ends[r], ends[r + 1]):
+            result[index[k]] += value[k] * y[r]
+    return result
+
+
+@jit
+def add_rows_gram(M, ends, index, value, D):
+    """M += Rows' diag(D) Rows."""
+    for r in range(D.size):
+        for k in range(ends[r], ends[r + 1]):
+            for k2 in range(ends[r], ends[r + 1]):
+                M[index[k], index[k2]] += D[r] * value[k] * value[k2]

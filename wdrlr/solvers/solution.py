@@ -1,0 +1,111 @@
+"""What every solver returns: coefficients, their certificate, and what was done to get them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from wdrlr.model.certificate import DualPoint, check
+from wdrlr.model.cuts import data_cuts
+from wdrlr.model.problem import Problem
+from wdrlr.solvers.closed_form import best_constant, constant_objective
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Coefficients with a certificate.
+
+    Attributes
+    ----------
+    b : ndarray of shape (1 + n + k,)
+    lam : float
+        The multiplier at which the objective is attained; nan at radius 0.
+    upper, lower : float
+        The objective at b and a lower bound on the optimal value, both from ``certificate.check``; -inf where that
+        found the lower bound above the objective, so that one of them is wrong.
+    n_rounds, n_cuts : int
+        Programs solved (iterations of Algorithm 1), and cuts in the last one.
+    separation_seconds, solver_seconds, certificate_seconds : float
+    bounds : tuple of (LB, UB)
+        The bounds of Algorithm 1 after each round, as the paper defines them.
+    """
+
+    b: np.ndarray
+    lam: float
+    upper: float
+    lower: float
+    n_rounds: int = 0
+    n_cuts: int = 0
+    separation_seconds: float = 0.0
+    solver_seconds: float = 0.0
+    certificate_seconds: float = 0.0
+    bounds: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """Certified absolute gap: the objective at b is at most this much above the optimal value."""
+        return self.upper - self.lower
+
+    def report(self) -> str:
+        """One line that says what was done."""
+        return (
+            f"objective {self.upper:.7f}, gap {self.gap:.1e}, {self.n_rounds} rounds, {self.n_cuts} cuts, "
+            f"{self.separation_seconds:.2f} s in separation, {self.solver_seconds:.2f} s in the solver"
+        )
+
+
+def certified(
+    problem: Problem,
+    b: np.ndarray,
+    dual_points: Sequence[DualPoint],
+    tol: float,
+    keep_residue: bool = False,
+    **record: Any,
+) -> Solution:
+    """The solution with coefficients b, made feasible, and the best of the lower bounds.
+
+    Where the best constant model (all slopes 0) is as good or optimal within ``tol``, that model is returned exactly,
+    since what a solver finds there is residue of no meaning, whose signs would nevertheless classify. With
+    ``keep_residue`` it is left as it is, to see what such signs do to an experiment.
+
+    Parameters
+    ----------
+    record
+        The other attributes of the solution.
+    """
+    began = perf_counter()
+    b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
+    best = check(problem, b, *dual_points)
+    constant = best_constant(problem)
+    level = max(best.upper, best.lower + tol)
+    if not keep_residue and (b != constant).any() and constant_objective(problem, constant) <= level:
+        b = constant
+        best = check(problem, b, *dual_points)
+    lower = best.lower if best.lower <= best.upper else -np.inf
+    record["certificate_seconds"] = perf_counter() - began
+    return Solution(b=b, lam=best.lam, upper=best.upper, lower=lower, **record)
+
+
+def separated(problem: Problem) -> np.ndarray:
+    """Which samples plain logistic regression separates, by linear programming; bool (N,).
+
+    A direction d with y_i f_d(x_i, z_i) >= 0 for all samples takes the loss of those with > 0 to 0, and so on for the
+    other samples. If there are any, the infimum of the loss is not attained (Albert and Anderson 1984); it is that of
+    the samples which no direction separates.
+    """
+    rows = -data_cuts(problem, False).rows(problem)
+    scale = np.abs(rows).max(axis=0)
+    margins, sample = np.unique(rows / np.where(scale > 0, scale, 1.0), axis=0, return_inverse=True)
+    left = np.ones(len(margins), dtype=bool)
+    while left.any():
+        some = margins[left]
+        found = linprog(-some.mean(axis=0), A_ub=-some, b_ub=np.zeros(len(some)), bounds=(-1, 1), method="highs")
+        if found.status != 0 or -found.fun <= 1e-9:
+            break
+        left[left] = some @ found.x <= 1e-9
+    return ~left[sample.ravel()]
