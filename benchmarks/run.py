@@ -27,7 +27,8 @@ from wdrlr.paper.paths import project_root
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.solvers.closed_form import optimal_constant
-from wdrlr.solvers.interior_point.method import Coordinates, solve_tailored
+from wdrlr.solvers.interior_point.coordinates import Coordinates
+from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.solution import Solution
 
 TOL = 1e-6

@@ -20,7 +20,8 @@ from wdrlr.model.metric import ground_metric
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.column_constraint import solve_monolithic
 from wdrlr.solvers.dual_repair import dual_points
-from wdrlr.solvers.interior_point.method import Coordinates, _in_own_unit, _InteriorPoint, _iterate
+from wdrlr.solvers.interior_point.coordinates import Coordinates
+from wdrlr.solvers.interior_point.method import minimise
 from wdrlr.solvers.solution import certified
 
 SETTINGS = [
@@ -123,10 +124,7 @@ def test_bounds_hold_on_the_level_set():
 def honest(request):
     """A problem, its certified coefficients, and the dual point behind them."""
     problem = random_problem(2, N=40, radius=0.02, **request.param)
-    coordinates = Coordinates(problem)
-    method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
-    solution = _iterate(problem, method, 100)
-    (dual,) = method.dual_points()
+    solution, (dual,) = minimise(problem, Coordinates(problem), 1e-7, 100)
     assert solution.gap <= 1e-7
     assert check(problem, solution.b, dual).lower == solution.lower
     return problem, solution, dual
@@ -205,10 +203,7 @@ def test_most_lies_cost_their_teller_the_bound(lie):
 
 
 def _interior_point_of(problem):
-    coordinates = Coordinates(problem)
-    method = _InteriorPoint(_in_own_unit(problem, coordinates), coordinates, 1e-7)
-    _iterate(problem, method, 100)
-    return method.dual_points()
+    return minimise(problem, Coordinates(problem), 1e-7, 100)[1]
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0])

@@ -19,7 +19,7 @@ from wdrlr.estimators.classifier import (
 )
 from wdrlr.model.metric import ground_metric
 from wdrlr.model.problem import Problem
-from wdrlr.solvers.interior_point.method import Coordinates
+from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.solution import Solution
 
 

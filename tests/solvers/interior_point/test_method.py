@@ -13,13 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import at, random_problem
 from tests.solvers.test_column_constraint import SETTINGS
-from wdrlr import WassersteinLogisticRegression, kernels
+from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
 from wdrlr.model.certificate import dual_value, objective
 from wdrlr.model.cuts import initial_cuts
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.dual_repair import coefficient_bounds, dual_points, residual_charge
-from wdrlr.solvers.interior_point.method import Coordinates, _InteriorPoint, solve_tailored
+from wdrlr.solvers.interior_point import kernels
+from wdrlr.solvers.interior_point.coordinates import Coordinates
+from wdrlr.solvers.interior_point.method import solve_tailored
+from wdrlr.solvers.interior_point.newton import Newton
 
 
 def agree(problem, tol=1e-6):
@@ -336,8 +339,8 @@ def test_a_step_that_is_not_finite_ends_the_method(monkeypatch):
         steps.append(1)
         return np.full_like(g, np.nan) if len(steps) > 8 else solve(self, g)
 
-    solve = _InteriorPoint._solve_freely
-    monkeypatch.setattr(_InteriorPoint, "_solve_freely", broken)
+    solve = Newton.solve_freely
+    monkeypatch.setattr(Newton, "solve_freely", broken)
     X, y = numbers_of_a_thousandth()
     with pytest.warns(ConvergenceWarning, match="certified to"):
         model = WassersteinLogisticRegression(radius=1e-4, label_cost=1e-3).fit(X, y)

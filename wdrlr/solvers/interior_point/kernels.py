@@ -287,17 +287,20 @@ def arguments(theta, x, pool):
 
 
 @jit
-def raise_s(s, value, wanted, p, fresh, w, pool, tau):
-    """Set s_i: old cuts get the slack ``wanted`` on average and a tenth of it at least, fresh ones tau / 2 w_i."""
+def raise_s(s, value, wanted, p, fresh, w, pool, fresh_slack, kept):
+    """Set s_i: old cuts get the slack ``wanted`` on average, ``kept`` of it at least, fresh ones fresh_slack / w_i.
+
+    Every sample has a cut; one without fresh cuts has p > 0 on an old one.
+    """
     for i in range(pool.start.size - 1):
         total, mass, least = 0.0, 0.0, -np.inf
         for c in range(pool.start[i], pool.start[i + 1]):
             if fresh[c]:
-                least = max(least, value[c] + 0.5 * tau / w[i])
+                least = max(least, value[c] + fresh_slack / w[i])
             else:
                 total += p[c] * (value[c] + wanted[c])
                 mass += p[c]
-                least = max(least, value[c] + 0.1 * wanted[c])
+                least = max(least, value[c] + kept * wanted[c])
         s[i] = max(total / mass, least)
 
 

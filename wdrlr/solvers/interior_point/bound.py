@@ -1,0 +1,133 @@
+"""Step 4: a lower bound, from the masses and slopes after the full Newton step.
+
+The argument is that of ``certificate``: masses that sum to w_i a sample, slopes t in [0, 1], the value sum mass H(t).
+The balance r (in terms of b) may stay within the penalties; the numbers' part may cost what the masses leave of the
+radius; what is left over is charged at the largest |b_j| and lam that the objective allows, or at the box, or cancelled
+by moving mass, for which see ``kernels.absorb``. Up to ``repairs`` times, the balance is corrected through the Newton
+matrix.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from wdrlr.model.certificate import DualPoint
+from wdrlr.solvers.dual_repair import reserve, residual_charge
+from wdrlr.solvers.interior_point import kernels
+from wdrlr.solvers.interior_point.instance import LOG_2, Instance, Iterate
+from wdrlr.solvers.interior_point.newton import Newton, Step, solve
+
+
+class Dual(NamedTuple):
+    """What is behind a lower bound: masses and v = mass * slope of the cuts, and how they are to be read."""
+
+    pool: kernels.Pool
+    mass: np.ndarray  # (C,)
+    v: np.ndarray  # (C,)
+    shares: np.ndarray  # (T,): over which levels the mass at a top or bottom is spread
+    wall: np.ndarray  # (1 + n + k,): the force of the box
+    moved: tuple | None = None  # the changes of ``kernels.absorb``, to be carried out
+
+
+class Bounds(NamedTuple):
+    """The best so far: the objective and its theta, and the lower bound and what is behind it."""
+
+    upper: float
+    best: np.ndarray
+    lower: float = 0.0
+    dual: Dual | None = None
+
+
+def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: Bounds) -> Bounds:
+    """The bounds, the lower one raised if the step's dual point is better."""
+    problem, coordinates, tol = instance.problem, instance.coordinates, instance.tol
+    E, x, w = coordinates.E, coordinates.data.x, coordinates.data.w
+    upper, penalty = min(bounds.upper, LOG_2), problem.balance_limits
+    radius = problem.radius
+    if instance.bounds[1].any():
+        settings = instance.settings
+        spared = reserve(problem, at.theta[-1], loss=settings.reserve_of_tol * tol, share=settings.reserve_of_radius)
+        radius -= spared
+    curvature = at.cuts.multiplier * newton.slope * (1 - newton.slope)
+    mass, v = step.cuts.multiplier.copy(), step.cuts.multiplier * newton.slope + curvature * step.a
+    force = np.where(newton.live, np.maximum(step.limits.multiplier, 0.0), 0.0)
+
+    def charge_for(r: np.ndarray, wall: np.ndarray, spent: float) -> tuple[float, np.ndarray, float]:
+        return residual_charge(problem, instance.bounds, penalty, r, wall, spent, radius, upper)
+
+    for repairs_left in range(instance.settings.repairs, -1, -1):
+        entropy, spent, balance = kernels.dual_point(E, x, w, at.pool, mass, v)
+        shares = instance.tops.shares(force)
+        r, wall = _balance_of_b(instance, at, balance, force, shares)
+        charge, left, spent_with_numbers = charge_for(r, wall, spent)
+        if entropy - charge > bounds.lower:
+            dual = Dual(at.pool, mass.copy(), v.copy(), shares, wall)
+            bounds = bounds._replace(lower=entropy - charge, dual=dual)
+        hopeless = bounds.upper - entropy > tol
+        if problem.radius > 0 and not hopeless and bounds.upper - bounds.lower > tol:
+            carried = np.clip(r, -penalty, penalty) + wall
+            excess = coordinates.b_of_theta.transposed_times(r - carried, E)
+            gained, moved, rest, *changes = kernels.absorb(excess, coordinates.data, at.pool, mass, v)
+            if np.isfinite(moved):
+                numbers = slice(1, 1 + problem.n_numeric)
+                carried[numbers] += coordinates.x_scale * rest[numbers]
+                charge = charge_for(carried, wall, spent + moved * instance.change_cost)[0]
+                if entropy + gained - charge > bounds.lower:
+                    dual = Dual(at.pool, mass.copy(), v.copy(), shares, wall, tuple(changes))
+                    bounds = bounds._replace(lower=entropy + gained - charge, dual=dual)
+        if bounds.upper - bounds.lower <= tol or hopeless or not repairs_left:
+            break
+        g = coordinates.b_of_theta.transposed_times(left - wall, E)
+        g[-1] = min(radius - spent_with_numbers, 0.0)
+        repair = solve(instance, newton, g)
+        a = kernels.arguments(repair, x, at.pool)
+        change = newton.slope * a - at.pool.cost * repair[-1]
+        repaired = kernels.directions(change, w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
+        v += newton.slope * (repaired - mass) + curvature * a
+        mass = repaired
+        eased = at.limits.multiplier / at.limits.slack * at.rows.times(repair)
+        force = np.where(newton.live, np.maximum(force - eased, 0.0), 0.0)
+    return bounds
+
+
+def _balance_of_b(
+    instance: Instance, at: Iterate, balance: np.ndarray, force: np.ndarray, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The balance in terms of b, mass at tops and bottoms spread over their levels, and the force of the box.
+
+    Both of shape (1 + n + k,).
+    """
+    tops, coordinates = instance.tops, instance.coordinates
+    if len(tops):
+        back = np.zeros(len(at.rows))
+        back[: len(tops)] = -tops.sign * balance[tops.column] * shares
+        balance = balance + at.rows.transposed_times(back, coordinates.E)
+    r = coordinates.to_theta.T @ balance[: coordinates.n_scores]
+    wall = np.zeros_like(r)
+    wall[np.isfinite(instance.problem.coef_bound)] = force[instance.box].reshape(-1, 2) @ [-1.0, 1.0]
+    return r, wall
+
+
+def as_dual_point(instance: Instance, dual: Dual) -> DualPoint:
+    """What ``certificate`` reads: the same in terms of the problem."""
+    data, kept = instance.coordinates.data, instance.coordinates.kept
+    mass, v = dual.mass.copy(), dual.v.copy()
+    sample, start, feature, level = kernels.changed_levels(dual.pool, data)
+    flipped = dual.pool.sign * data.y[sample] > 0
+    if dual.moved is not None:
+        bent, dv, cut, to, amount = dual.moved
+        if bent >= 0:
+            v[bent] += dv
+        taken = amount * v[cut] / mass[cut]
+        np.subtract.at(mass, cut, amount)
+        np.subtract.at(v, cut, taken)
+        j = np.searchsorted(data.offsets, to, side="right") - 1
+        mass, v = np.concatenate([mass, amount]), np.concatenate([v, taken])
+        sample, flipped = np.concatenate([sample, sample[cut]]), np.concatenate([flipped, flipped[cut]])
+        start = np.concatenate([start, start[-1] + 1 + np.arange(len(cut))])
+        feature, level = np.concatenate([feature, j]), np.concatenate([level, to - data.offsets[j]])
+    mixture = np.zeros((2, data.column.size))
+    mixture[instance.tops.side, instance.tops.level] = dual.shares
+    return DualPoint(kept[sample], flipped, mass, v, start, feature, level, mixture, dual.wall)

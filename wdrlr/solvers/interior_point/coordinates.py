@@ -1,0 +1,142 @@
+"""The coordinates that the method works in: scaled numbers, one score a level, tops and bottoms, lam."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wdrlr.model.problem import Problem
+from wdrlr.solvers.interior_point import kernels
+
+MIN_LEVELS_FOR_TOPS = 4
+"""With three levels the other two are no more cuts than a top and its rows; measured as faster from four on."""
+FAR_FROM_0 = 10.0
+"""Times their range, that the middle of a column's numbers is away from 0: they are centred then."""
+NEGLIGIBLE = 1e-13
+"""Times the largest weight: a sample below it is left out."""
+
+Row = tuple[Sequence[int] | np.ndarray, Sequence[float] | np.ndarray, float]
+"""The coordinates, coefficients and constant of an affine function of theta."""
+
+
+class LinearRows:
+    """Sparse affine functions of theta: row r has the value const_r + row_r . theta."""
+
+    def __init__(self, rows: Sequence[Row] = ()):
+        self.ends = np.cumsum([0, *(len(row[0]) for row in rows)], dtype=np.int64)
+        self.index = np.concatenate([np.zeros(0, np.int64), *(np.asarray(row[0], np.int64) for row in rows)])
+        self.value = np.concatenate([np.zeros(0), *(np.asarray(row[1], float) for row in rows)])
+        self.const = np.array([row[2] for row in rows], float)
+
+    def __len__(self) -> int:
+        return len(self.const)
+
+    def joined(self, others: LinearRows) -> LinearRows:
+        """These rows, then the others."""
+        both = LinearRows()
+        both.ends = np.concatenate([self.ends, self.ends[-1] + others.ends[1:]])
+        both.index = np.concatenate([self.index, others.index])
+        both.value = np.concatenate([self.value, others.value])
+        both.const = np.concatenate([self.const, others.const])
+        return both
+
+    def times(self, theta: np.ndarray) -> np.ndarray:
+        """Rows . theta; shape (number of rows,)."""
+        return kernels.rows_times(self.ends, self.index, self.value, theta)
+
+    def values(self, theta: np.ndarray) -> np.ndarray:
+        """const + rows . theta; shape (number of rows,)."""
+        return self.const + self.times(theta)
+
+    def transposed_times(self, force: np.ndarray, E: int) -> np.ndarray:
+        """sum_r force_r row_r; shape (E,)."""
+        return kernels.rows_transposed_times(self.ends, self.index, self.value, force, E)
+
+    def add_gram(self, M: np.ndarray, D: np.ndarray) -> None:
+        """M += rows' diag(D) rows, in place."""
+        kernels.add_rows_gram(M, self.ends, self.index, self.value, D)
+
+
+class Coordinates:
+    """The coordinates of ``kernels`` for the data of a problem, and the linear map from them to b.
+
+    They depend on the data and the coding only, so that problems that differ in radius, label cost, penalty or bound
+    can share them. Samples of a weight below ``light`` are left out. What that costs, the certificate tells, which has
+    all samples.
+
+    Attributes
+    ----------
+    E, n_scores : int
+        The number of coordinates, and of those before tops, bottoms and lam; n_scores = 1 + n + k.
+    kept : int ndarray
+        The samples that are not left out.
+    x_scale, x_size : ndarrays of shape (n,)
+        theta[1 + r] = x_scale_r b_{1 + r}; the largest |x_ir|.
+    to_theta : ndarray of shape (1 + n + k, 1 + n + k)
+        theta[:n_scores] = to_theta b.
+    b_rows, b_of_theta : list of Row, LinearRows
+        b_j as affine functions of theta.
+    data : kernels.Data
+    """
+
+    def __init__(self, problem: Problem, light: float = 0.0):
+        self.kept = np.flatnonzero(problem.w > max(light, NEGLIGIBLE * problem.w.max()))
+        self.n_scores = problem.n_coefficients
+        self.to_theta = np.zeros((self.n_scores, self.n_scores))
+        intercept: list[tuple[int, float]] = [(0, 1.0)]  # coordinates and coefficients of b_0
+        x, number_rows = self._scale_numbers(problem, intercept)
+        z = np.ascontiguousarray(problem.z[self.kept] + problem.offsets, dtype=np.int32)
+        offsets = np.append(problem.offsets, sum(problem.n_levels)).astype(np.int64)
+        column, level_rows = self._score_levels(problem, z, offsets, intercept)
+        top = np.full((2, problem.n_categorical), -1, np.int32)
+        has_top = np.flatnonzero(np.array(problem.n_levels, int) >= MIN_LEVELS_FOR_TOPS)
+        top[:, has_top] = self.n_scores + np.arange(2 * len(has_top)).reshape(-1, 2).T
+        self.E = self.n_scores + 2 * len(has_top) + 1
+        self.b_rows: list[Row] = [(*zip(*intercept, strict=True), 0.0), *number_rows, *level_rows]
+        self.b_of_theta = LinearRows(self.b_rows)
+        y, w = problem.y[self.kept].astype(float), problem.w[self.kept].astype(float)
+        self.data = kernels.Data(x, z, y, w, offsets, column, top)
+
+    def _scale_numbers(self, problem: Problem, intercept: list[tuple[int, float]]) -> tuple[np.ndarray, list[Row]]:
+        """Numbers scaled to [-1, 1], and their slopes; fills ``to_theta``.
+
+        Those far from 0 (a year, a time stamp) are first centred, or they would be one direction with the intercept.
+        """
+        x, n = problem.x[self.kept], problem.n_numeric
+        high, low = x.max(axis=0, initial=-np.inf), x.min(axis=0, initial=np.inf)
+        far = problem.fit_intercept & (np.abs(high + low) > FAR_FROM_0 * (high - low))
+        center = np.where(far, (high + low) / 2, 0.0)
+        largest = np.maximum(high - center, center - low)
+        self.x_scale = np.where(largest > 0, largest, 1.0)
+        self.x_size = np.abs(center) + self.x_scale
+        self.to_theta[: 1 + n, : 1 + n] = np.diag([1.0, *self.x_scale])
+        self.to_theta[0, 1 : 1 + n] = center
+        intercept += [(1 + r, -center[r] / self.x_scale[r]) for r in np.flatnonzero(far)]
+        rows: list[Row] = [([1 + r], [1.0 / self.x_scale[r]], 0.0) for r in range(n)]
+        return np.ascontiguousarray((x - center) / self.x_scale), rows
+
+    def _score_levels(
+        self, problem: Problem, z: np.ndarray, offsets: np.ndarray, intercept: list[tuple[int, float]]
+    ) -> tuple[np.ndarray, list[Row]]:
+        """The coordinate of every level, -1 for the commonest of its feature, and b_C; fills ``to_theta``."""
+        counts = np.bincount(z.ravel(), minlength=offsets[-1])
+        column = np.full(offsets[-1], -1, np.int32)
+        matrix, n = problem.level_matrix, problem.n_numeric
+        rows: list[Row] = []
+        at = 1 + n
+        for j in range(problem.n_categorical):
+            levels = np.arange(offsets[j], offsets[j + 1])
+            common = levels[np.argmax(counts[levels])]
+            others = levels[levels != common]
+            mine = np.arange(at, at + len(others))
+            column[others] = mine
+            at += len(others)
+            block = matrix[others][:, mine - 1 - n] - matrix[common, mine - 1 - n]
+            self.to_theta[np.ix_(mine, mine)] = block
+            self.to_theta[0, mine] = matrix[common, mine - 1 - n]
+            back = np.linalg.inv(block)
+            rows += [(mine[row != 0], row[row != 0], 0.0) for row in back]
+            shift = -matrix[common, mine - 1 - n] @ back
+            intercept += list(zip(mine[shift != 0], shift[shift != 0], strict=True))
+        return column, rows

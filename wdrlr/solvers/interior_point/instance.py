@@ -1,0 +1,221 @@
+"""The problem in the method's coordinates, and the state of an iteration: what all steps read and none changes."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.units import with_distance_unit
+from wdrlr.solvers.dual_repair import coefficient_bounds
+from wdrlr.solvers.interior_point import kernels
+from wdrlr.solvers.interior_point.coordinates import Coordinates, LinearRows, Row
+from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
+
+LOG_2 = float(np.log(2.0))
+
+
+class Pairs(NamedTuple):
+    """Slacks and multipliers of some constraints, or their changes."""
+
+    slack: np.ndarray
+    multiplier: np.ndarray
+
+
+class Tops(NamedTuple):
+    """The rows "top >= score" and "score >= bottom", T of them, ordered by top or bottom."""
+
+    column: np.ndarray  # (T,): the coordinate of the row's top or bottom
+    sign: np.ndarray  # (T,): +1 for a top, -1 for a bottom
+    side: np.ndarray  # (T,): 0 for a top, 1 for a bottom
+    level: np.ndarray  # (T,): the level whose score the row has, counted through
+    start: np.ndarray  # the first row of each top or bottom
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def highest(self, per_row: np.ndarray) -> np.ndarray:
+        """The largest value among the rows of each top or bottom."""
+        return np.maximum.reduceat(per_row[: len(self)], self.start)
+
+    def shares(self, force: np.ndarray) -> np.ndarray:
+        """The rows' multipliers as shares of their top or bottom; shape (T,)."""
+        force = np.maximum(force[: len(self)], 1e-300)
+        count = np.diff(self.start, append=len(self))
+        return force / np.add.reduceat(force, self.start).repeat(count)
+
+
+class Instance:
+    """A problem in its coordinates: minimise over theta and s
+
+        lam radius + sum_i w_i s_i + sum_j penalty_j |b_j(theta)|
+        subject to  s_i >= L(a_c(theta)) - lam cost_c   for the cuts c of sample i,
+                    rows(theta) >= 0.
+
+    Attributes
+    ----------
+    problem : Problem
+        With transport cost in the method's own unit.
+    coordinates, settings, tol
+    change_cost, label_cost, toll : float
+        Cost of changing a level and the label, and of moving a number by 1.
+    penalised : LinearRows
+        b_j(theta) of the coefficients with a penalty, and ``penalties`` (J,) these.
+    intercept_row : ndarray of shape (E,)
+        b_0 = intercept_row . theta; without an intercept, theta stays where this is 0.
+    bounds : tuple
+        ``coefficient_bounds`` of the problem.
+    tops : Tops
+    rows : LinearRows
+        At the start: those of the tops, the box, then lam >= 0 and lam >= dual_norm(b_N), as far as this is linear.
+    most : ndarray
+        About the largest multiplier that each row can have: the mass that a top can carry, what of the balance a box
+        can, the radius for those in lam.
+    box, norm : slice
+        The rows of the box, and those in lam.
+    curved : bool
+        Whether the last row is the tangent of the l2 norm at theta, see ``turned``.
+    """
+
+    def __init__(self, problem: Problem, coordinates: Coordinates, tol: float, settings: Settings = SETTINGS):
+        smallest_column = float(coordinates.x_scale.min(initial=np.inf)) if problem.n_numeric else 1.0
+        self.problem = problem = with_distance_unit(problem, smallest_column)
+        self.coordinates, self.tol, self.settings = coordinates, tol, settings
+        self.change_cost = float(problem.metric.level_changes(1)[1])
+        self.label_cost = problem.metric.label_change if problem.radius > 0 else np.inf
+        self.toll = 1.0 / problem.metric.scale
+        penalty = problem.penalty.astype(float)
+        penalty[0] *= problem.fit_intercept
+        penalised = np.flatnonzero(penalty > 0)
+        self.penalties = penalty[penalised]
+        self.penalised = LinearRows([coordinates.b_rows[j] for j in penalised])
+        self.penalty = penalty
+        self.intercept_row = np.zeros(coordinates.E)
+        index, value, _ = coordinates.b_rows[0]
+        self.intercept_row[list(index)] = value
+        self.bounds = coefficient_bounds(problem, LOG_2)
+        self._make_rows()
+
+    def _make_rows(self) -> None:
+        problem, E, x_scale = self.problem, self.coordinates.E, self.coordinates.x_scale
+        self.tops, rows = self._rows_of_tops()
+        bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
+        self.box = slice(len(rows), len(rows) + 2 * len(bounded))
+        for j in bounded:
+            index, value, _ = self.coordinates.b_rows[j]
+            rows += [(index, -np.asarray(value), problem.coef_bound[j]), (index, value, problem.coef_bound[j])]
+        # What a box can carry of the balance: the mean size of its column.
+        n = problem.n_numeric
+        carried = np.concatenate([[1.0], self.coordinates.x_size, np.ones(problem.n_coefficients - 1 - n)])[bounded]
+        most = [np.ones(len(self.tops)), carried.repeat(2)]
+        self.norm = slice(len(rows), None)
+        if problem.radius > 0:
+            rows.append(([E - 1], [self.toll], 0.0))
+            for r in range(n):  # every dual norm is at least the largest |b_r|
+                rows += [([E - 1, 1 + r], [self.toll, sign / x_scale[r]], 0.0) for sign in (-1.0, 1.0)]
+        self.curved = problem.radius > 0 and problem.metric.norm == "l2" and n > 1
+        if self.curved:
+            rows.append(([E - 1, *range(1, 1 + n)], [self.toll, *np.zeros(n)], 0.0))
+        most.append(np.full(len(rows) - self.norm.start, problem.radius / self.toll))
+        self.most = np.concatenate(most)
+        self.rows = LinearRows(rows)
+
+    def _rows_of_tops(self) -> tuple[Tops, list[Row]]:
+        data = self.coordinates.data
+        rows: list[Row] = []
+        of_row = []
+        for j in range(self.problem.n_categorical):
+            for side, sign in ((0, 1.0), (1, -1.0)):
+                top = data.top[side, j]
+                if top < 0:
+                    continue
+                for level in range(data.offsets[j], data.offsets[j + 1]):
+                    score = data.column[level]
+                    rows.append(([top, score], [sign, -sign], 0.0) if score >= 0 else ([top], [sign], 0.0))
+                    of_row.append((top, sign, side, level))
+        column, sign, side, level = np.array(of_row).reshape(-1, 4).T
+        column, side, level = column.astype(int), side.astype(int), level.astype(int)
+        return Tops(column, sign, side, level, np.flatnonzero(np.diff(column, prepend=-1))), rows
+
+    @cached_property
+    def floor(self) -> float:
+        """What tau times the number of pairs need not go below, but for small objectives.
+
+        Multipliers of tops stand for mass that is moved, and should be no larger than that.
+        """
+        floor = self.settings.floor_of_tol * self.tol
+        if len(self.tops) and self.problem.radius > 0:
+            floor = min(floor, self.settings.floor_of_mass * self.problem.radius / self.change_cost)
+        return floor
+
+    # ------------------------------------------------------------ functions of theta
+
+    def objective(self, theta: np.ndarray, per_sample: np.ndarray) -> float:
+        """lam radius + w.(per_sample) + penalty.|b|"""
+        b = self.coordinates.b_of_theta.times(theta)
+        lam = self.problem.radius * theta[-1] if self.problem.radius > 0 else 0.0
+        return float(self.coordinates.data.w @ per_sample + lam + self.penalty @ np.abs(b))
+
+    def values(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
+        """L(a) - lam cost of every cut; shape (C,)."""
+        return log_loss(kernels.arguments(theta, self.coordinates.data.x, pool)) - pool.cost * theta[-1]
+
+    def separate(
+        self, theta: np.ndarray, threshold: np.ndarray, pool: kernels.Pool
+    ) -> tuple[np.ndarray, np.ndarray, kernels.Pool]:
+        """``kernels.separate``: values (N,) of the worst cuts, and those above the threshold that the pool lacks."""
+        return kernels.separate(theta, self.coordinates.data, self.change_cost, self.label_cost, threshold, pool)
+
+    def slopes(self, theta: np.ndarray) -> np.ndarray:
+        """b_N; shape (n,)."""
+        return theta[1 : 1 + self.problem.n_numeric] / self.coordinates.x_scale
+
+    def dual_norm(self, theta: np.ndarray) -> float:
+        """The least lam at theta."""
+        return 0.0 if self.problem.radius == 0 else self.problem.metric.dual_norm(self.slopes(theta))
+
+    def turned(self, rows: LinearRows, theta: np.ndarray) -> LinearRows:
+        """The rows, that of the l2 norm its tangent at theta; its value there is toll lam - ||b_N||."""
+        if not self.curved:
+            return rows
+        slopes = self.slopes(theta)
+        turned = copy(rows)
+        turned.value = rows.value.copy()
+        turned.value[-len(slopes) :] = -slopes / max(np.linalg.norm(slopes), 1e-300) / self.coordinates.x_scale
+        return turned
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """Where the method is. Four families of pairs: cuts, rows, and r - b and r + b of every penalised |b_j| <= r_j.
+
+    theta (E,), s (N,) and tau; the pool of cuts; ``rows`` >= 0 with ``most`` as in ``Instance``; b (J,) of the
+    penalised coefficients; ``length`` of the last step and the ``ridge`` of the next one.
+    """
+
+    theta: np.ndarray
+    s: np.ndarray
+    tau: float
+    pool: kernels.Pool
+    cuts: Pairs
+    rows: LinearRows
+    most: np.ndarray
+    limits: Pairs
+    b: np.ndarray
+    above: Pairs
+    below: Pairs
+    ridge: float
+    length: float = 1.0
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The number of cuts of each sample; shape (N,)."""
+        return self.pool.start[1:] - self.pool.start[:-1]
+
+    def by_cut(self, per_sample: np.ndarray) -> np.ndarray:
+        """(N,) to (C,)"""
+        return per_sample.repeat(self.counts)

@@ -1,0 +1,239 @@
+"""Steps 2 and 3: the Newton matrix, and Mehrotra's predictor-corrector step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import expit
+
+from wdrlr.solvers.interior_point import kernels
+from wdrlr.solvers.interior_point.instance import Instance, Iterate, Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Newton:
+    """The linearised optimality conditions at an iterate, with all but theta eliminated: M theta = -g.
+
+    Attributes
+    ----------
+    slope : ndarray of shape (C,)
+        t, the slope of each cut's log-loss.
+    several : bool ndarray of shape (C,)
+        Whether the cut's sample has other cuts. A lone cut has no slack to speak of: its multiplier is w_i.
+    used : bool ndarray of shape (E,)
+        The coordinates on which something depends: not a top that no cut uses, nor lam at radius 0.
+    live : bool ndarray
+        The rows with a force.
+    n_pairs : int
+        Of slack and multiplier, at least 1.
+    factor, scale : ndarrays
+        The Cholesky factor of M / scale / scale'.
+    pull : float
+        -e M^-1 e', e the intercept's row; 0 with an intercept.
+    """
+
+    slope: np.ndarray
+    several: np.ndarray
+    used: np.ndarray
+    live: np.ndarray
+    n_pairs: int
+    factor: np.ndarray
+    scale: np.ndarray
+    pull: float
+
+    def solve_freely(self, g: np.ndarray) -> np.ndarray:
+        """-M^-1 g"""
+        right = np.where(self.used, g, 0.0) / self.scale
+        return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A direction for theta and the slacks, and the multipliers as they are after the full step.
+
+    The four families are those of ``Iterate``; ``slack`` is a change, ``multiplier`` is not. ``a`` (C,) is the change
+    of the cuts' arguments and ``bound`` (J,) that of r. ``target`` is what all products aim at, ``mu`` their mean,
+    ``ridge`` that of the next matrix.
+    """
+
+    theta: np.ndarray
+    a: np.ndarray
+    cuts: Pairs
+    limits: Pairs
+    above: Pairs
+    below: Pairs
+    bound: np.ndarray
+    target: float = 0.0
+    mu: float = 0.0
+    ridge: float = 0.0
+
+
+def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarray]:
+    """The coordinates on which something depends, and the rows with a force: a top that no cut uses has none."""
+    used = np.zeros(instance.coordinates.E, bool)
+    used[: instance.coordinates.n_scores] = True
+    used[-1] = instance.problem.radius > 0
+    used[pool.entry] = True
+    return used, used[instance.tops.column]
+
+
+def linearise(instance: Instance, at: Iterate) -> Newton:
+    """Step 2: slopes, which pairs are live, and the factorised matrix."""
+    E, scores, x = instance.coordinates.E, instance.coordinates.n_scores, instance.coordinates.data.x
+    several = at.by_cut(at.counts) > 1
+    slope = expit(kernels.arguments(at.theta, x, at.pool))
+    used, live_tops = in_use(instance, at.pool)
+    live = np.ones(len(at.rows), bool)
+    live[: len(instance.tops)] = live_tops
+    n_pairs = max(int(several.sum() + live.sum()) + 2 * len(instance.penalties), 1)
+
+    M = kernels.gram(E, x, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
+    at.rows.add_gram(M, at.limits.multiplier / at.limits.slack)
+    if instance.curved:
+        _add_curvature(M, instance, at)
+    D_above, D_below = at.above.multiplier / at.above.slack, at.below.multiplier / at.below.slack
+    instance.penalised.add_gram(M, 4 * D_above * D_below / (D_above + D_below))
+    diagonal = M.ravel()[:: E + 1]
+    diagonal[:scores] += at.ridge * n_pairs * at.tau
+    diagonal[~used] = 1.0
+    scale = np.sqrt(np.maximum(diagonal, 1e-30))
+    M /= scale
+    M /= scale[:, None]
+    # Small where the diagonal is small, but no larger than the data's part of it where rows of limits dominate.
+    regular, failed = instance.settings.regular * np.minimum(1.0, 0.01 / scale**2), 1
+    factor = M
+    while failed and regular.max() < 1.0:  # not for ever, should M not be finite
+        diagonal += regular
+        factor, failed = lapack.dpotrf(M, lower=1)
+        regular *= 10
+    newton = Newton(slope, several, used, live, n_pairs, factor, scale, 0.0)
+    if instance.problem.fit_intercept:
+        return newton
+    row = instance.intercept_row
+    return Newton(slope, several, used, live, n_pairs, factor, scale, float(row @ newton.solve_freely(row)))
+
+
+def _add_curvature(M: np.ndarray, instance: Instance, at: Iterate) -> None:
+    """The second derivative of the l2 norm times its multiplier, in place."""
+    n, x_scale = instance.problem.n_numeric, instance.coordinates.x_scale
+    tangent, size = at.rows.value[-n:], np.linalg.norm(instance.slopes(at.theta))
+    if size > 0:
+        second = np.diag(x_scale**-2.0) - np.outer(tangent, tangent)
+        M[1 : 1 + n, 1 : 1 + n] += at.limits.multiplier[-1] / size * second
+
+
+def solve(instance: Instance, newton: Newton, g: np.ndarray) -> np.ndarray:
+    """The minimiser of g.theta + theta.M theta / 2, without an intercept among the theta with b_0 = 0."""
+    theta = newton.solve_freely(g)
+    if not instance.problem.fit_intercept:
+        for _ in range(2):  # the first time, theta can be a small difference of large numbers
+            g = g - (instance.intercept_row @ theta) / newton.pull * instance.intercept_row
+            theta = newton.solve_freely(g)
+    return theta
+
+
+def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: float) -> Step:
+    """Step 3: the predictor aims at 0 and so sets the target; the corrector aims at that, with second-order terms."""
+    settings, several, slope = instance.settings, newton.several, newton.slope
+    lone = at.cuts.multiplier * at.cuts.slack  # what the product of a sample's only cut is, and stays
+    zeros = np.zeros(len(several))
+    targets = (np.where(several, zeros, lone), 0 * at.limits.slack, 0 * at.above.slack, 0 * at.below.slack)
+    predictor = _newton_step(instance, at, newton, *targets, zeros)
+
+    families = [
+        (at.cuts, predictor.cuts, several),
+        (at.limits, predictor.limits, newton.live),
+        (at.above, predictor.above, slice(None)),
+        (at.below, predictor.below, slice(None)),
+    ]
+    slacks = [(now.slack[some], step.slack[some]) for now, step, some in families]
+    multipliers = [(now.multiplier[some], (step.multiplier - now.multiplier)[some]) for now, step, some in families]
+    mu = sum(p @ f for (f, _), (p, _) in zip(slacks, multipliers, strict=True)) / newton.n_pairs
+    long_f, long_p = (min(longest(*pair) for pair in pairs) for pairs in (slacks, multipliers))
+    after = zip(slacks, multipliers, strict=True)
+    left = sum((p + long_p * dp) @ (f + long_f * df) for (f, df), (p, dp) in after) / newton.n_pairs
+
+    # A long last step shows that the cuts in hand are the right ones: then tau may fall fast.
+    limit = 1.0
+    if at.length > settings.short_step:
+        limit = settings.after_long if at.length >= settings.long_step else settings.after_medium
+    ratio = min(max((left / mu) ** 3, settings.fastest) if mu > 0 else 0.1, settings.slowest, limit)
+    floor = min(settings.floor_of_objective * upper, instance.floor) / newton.n_pairs
+    target = max(min(ratio * mu, at.tau), settings.least_fall * at.tau, floor)
+    ridge = settings.ridge if target > floor else max(settings.ridge_fades * at.ridge, settings.least_ridge)
+
+    trusted = min(long_f, long_p) > settings.trusted_step
+    clip = settings.second_order * target
+
+    def with_second_order(now: Pairs, step: Pairs) -> np.ndarray:
+        return target - trusted * np.clip((step.multiplier - now.multiplier) * step.slack, -clip, clip)
+
+    bend = np.maximum(-0.5 * slope * (1 - slope) * predictor.a**2, -settings.bend * at.cuts.slack)
+    return _newton_step(
+        instance,
+        at,
+        newton,
+        np.where(several, with_second_order(at.cuts, predictor.cuts), lone),
+        with_second_order(at.limits, predictor.limits),
+        with_second_order(at.above, predictor.above),
+        with_second_order(at.below, predictor.below),
+        trusted * np.where(several, bend, 0.0),
+        target=target,
+        mu=mu,
+        ridge=ridge,
+    )
+
+
+def _newton_step(
+    instance: Instance,
+    at: Iterate,
+    newton: Newton,
+    cuts: np.ndarray,
+    limits: np.ndarray,
+    above: np.ndarray,
+    below: np.ndarray,
+    bend: np.ndarray,
+    **told: float,
+) -> Step:
+    """The Newton step for the given targets of the products of each family.
+
+    ``bend`` (C,) is the second-order change of the cuts' values, for the corrector. ``told`` goes into the step.
+    """
+    E, x, w = instance.coordinates.E, instance.coordinates.data.x, instance.coordinates.data.w
+    slack, p = at.cuts
+    # The multipliers that the targets ask for at the present slacks.
+    aim = (cuts - p * bend) / slack
+    aim_limits = np.where(newton.live, limits / at.limits.slack, 0.0)
+    aim_above, aim_below = above / at.above.slack, below / at.below.slack
+    D_above, D_below = at.above.multiplier / at.above.slack, at.below.multiplier / at.below.slack
+    D, difference = D_above + D_below, D_above - D_below
+    surplus = aim_above + aim_below - instance.penalties
+    g = kernels.gradient(E, x, w, at.pool, newton.slope, p, slack, aim)
+    g -= at.rows.transposed_times(aim_limits, E)
+    g += instance.penalised.transposed_times(aim_above - aim_below - difference / D * surplus, E)
+    g[-1] += instance.problem.radius
+    theta = solve(instance, newton, g)
+
+    a = kernels.arguments(theta, x, at.pool)
+    change = newton.slope * a - at.pool.cost * theta[-1]
+    ds, p_full = kernels.directions(change, w, at.pool, p, slack, aim)
+    of_rows, of_b = at.rows.times(theta), instance.penalised.times(theta)
+    bound = (surplus + difference * of_b) / D
+    return Step(
+        theta=theta,
+        a=a,
+        cuts=Pairs(np.where(newton.several, at.by_cut(ds) - change, 0.0), p_full),
+        limits=Pairs(of_rows, aim_limits - at.limits.multiplier / at.limits.slack * of_rows),
+        above=Pairs(bound - of_b, aim_above - D_above * (bound - of_b)),
+        below=Pairs(bound + of_b, aim_below - D_below * (bound + of_b)),
+        bound=bound,
+        **told,
+    )
+
+
+def longest(value: np.ndarray, change: np.ndarray) -> float:
+    """The largest step in [0, 1] that keeps value + step * change >= 0."""
+    falling = change < 0
+    return min(1.0, float(np.min(value[falling] / -change[falling], initial=np.inf)))
