@@ -23,44 +23,14 @@ from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.metric import NORMS, ground_metric
 from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
 from wdrlr.model.worst_case import atoms_table, worst_case_distribution
-from wdrlr.solvers.conic import choose_conic_solver
 from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.largest_radius import largest_useful_radius
+from wdrlr.solvers.registry import SOLVERS, check_options, chosen_solver, solve
 from wdrlr.solvers.solution import Solution, separated
 
 
 class SeparableDataWarning(ConvergenceWarning):
     """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
-
-
-def chosen_solver(solver: str, p: float) -> str:
-    """The solver that is meant: "auto" is "tailored" where p = 1, else "column-constraint"."""
-    if solver != "auto":
-        return solver
-    return "tailored" if p == 1 else "column-constraint"
-
-
-OPTIONS = {
-    "tailored": (),
-    "column-constraint": ("all_violated", "easing", "form", "time_limit"),
-    "monolithic": ("form", "time_limit", "max_cuts"),
-}
-"""The ``solver_options`` of each solver."""
-
-
-def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
-    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
-    solver = chosen_solver(solver, problem.metric.p)
-    if solver == "tailored":
-        return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
-    from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
-
-    name = choose_conic_solver(conic_solver)
-    if solver == "monolithic":
-        return solve_monolithic(problem, tol=tol, conic_solver=name, **options)
-    return solve_column_constraint(
-        problem, tol=tol, max_rounds=max_iter, conic_solver=name, **{"all_violated": True, **options}
-    )
 
 
 class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -106,7 +76,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     solver : {"auto", "tailored", "column-constraint", "monolithic"}, default "auto"
         "tailored" is an interior-point method made for this problem with p = 1, "column-constraint" Algorithm 1 of
         the paper, "monolithic" Theorem 1's program whole, exponential in the number of categorical features. "auto"
-        takes "tailored" where p = 1, else "column-constraint".
+        takes "tailored" where p = 1, else "column-constraint". ``wdrlr.solvers.registry.register`` adds others.
     solver_options : dict or None, default None
         For "column-constraint": ``all_violated``, ``easing``, ``form``, ``time_limit``; for "monolithic": ``form``,
         ``time_limit``, ``max_cuts``; see ``wdrlr.solvers.column_constraint``. By default all violated samples get a
@@ -188,7 +158,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "handle_unknown": [StrOptions({"error", "ignore"})],
         "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "tailored", "column-constraint", "monolithic"})],
+        "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],  # a view: it has what is registered later, too
         "solver_options": [None, dict],
         "conic_solver": [StrOptions({"auto", "MOSEK", "CLARABEL", "SCS"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -253,14 +223,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        options = self.solver_options or {}
-        solver = chosen_solver(self.solver, self.p)
-        for name in options:
-            if name not in OPTIONS[solver]:
-                takes = ", ".join(OPTIONS[solver]) or "no options"
-                raise ValueError(f"solver_options has {name!r}, but the solver {solver!r} takes {takes}.")
-        if options.get("form", "dual") not in ("primal", "dual"):
-            raise ValueError(f"the form in solver_options must be 'primal' or 'dual', not {options['form']!r}.")
+        check_options(chosen_solver(self.solver, self.p), self.solver_options or {})
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegression:
@@ -286,8 +249,8 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         last = self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
         problem = self._encode(X, y, sample_weight)
         options = dict(self.solver_options or {})
-        tailored = chosen_solver(self.solver, self.p) == "tailored"
-        if self.warm_start and last and tailored and len(last.b) == problem.n_coefficients:
+        warm_start = self.warm_start and chosen_solver(self.solver, self.p).warm_start
+        if warm_start and last and len(last.b) == problem.n_coefficients:
             options["start"] = last
         solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
         solution = without_minimiser(problem, solution, self.tol)

@@ -11,15 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.classifier import (
-    WassersteinLogisticRegression,
-    chosen_solver,
-    warn_if_uncertified,
-    without_minimiser,
-)
+from wdrlr.estimators.classifier import WassersteinLogisticRegression, warn_if_uncertified, without_minimiser
 from wdrlr.model.metric import ground_metric
 from wdrlr.model.problem import Problem
-from wdrlr.solvers.interior_point.coordinates import Coordinates
+from wdrlr.solvers.registry import chosen_solver
 from wdrlr.solvers.solution import Solution
 
 
@@ -131,11 +126,9 @@ def solve_grid(
     unit
         The problem with l1_penalty = 1: its penalty says which coefficients are penalised, its radius plays no role.
     grid
-        The problems differ in these only, and share the coordinates of the tailored solver.
+        The problems differ in these only, and share what the solver can.
     """
-    options = dict(model.solver_options or {})
-    if chosen_solver(model.solver, model.p) == "tailored":
-        options["coordinates"] = Coordinates(unit)
+    options = {**(model.solver_options or {}), **chosen_solver(model.solver, model.p).shared(unit)}
     return [
         model._solve(
             replace(unit, radius=float(radius), penalty=penalty * unit.penalty),

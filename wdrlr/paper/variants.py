@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.classifier import WassersteinLogisticRegression, solve
+from wdrlr.estimators.classifier import WassersteinLogisticRegression
 from wdrlr.model.problem import Problem
 from wdrlr.paper.cells import Cell, plan_cells
 from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import ConicSolverError, choose_conic_solver
+from wdrlr.solvers.registry import solve
 from wdrlr.solvers.solution import Solution
 
 STANDARD = "code"
@@ -40,7 +41,7 @@ TRIALS = {
 def solve_leaving_residue(
     problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int, *, form: str
 ) -> Solution:
-    """As `classifier.solve`, but where all slopes are 0 at the optimum it is what a conic solver finds there.
+    """As `registry.solve`, but where all slopes are 0 at the optimum it is what a conic solver finds there.
 
     `form` is that of the conic program, "primal" or "dual". Where the conic solver fails it is the optimum.
     """

@@ -1,0 +1,146 @@
+"""The solvers by name: what each of them takes and handles, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wdrlr.model.problem import Problem
+from wdrlr.solvers.conic import choose_conic_solver
+from wdrlr.solvers.interior_point.coordinates import Coordinates
+from wdrlr.solvers.interior_point.method import solve_tailored
+from wdrlr.solvers.solution import Solution
+
+
+@dataclass(frozen=True, eq=False)
+class Solver:
+    """A way to solve a problem.
+
+    Parameters
+    ----------
+    name : str
+        What ``WassersteinLogisticRegression(solver=...)`` calls it.
+    solve : callable
+        ``solve(problem, *, tol, max_iter, conic_solver, **options)`` returns a ``Solution``, which
+        ``solution.certified`` makes of coefficients and dual points. The arguments are the classifier's parameters.
+    options : mapping
+        The names of its ``solver_options``, each with the values that it may have, or None for any.
+    handles : callable
+        Whether it handles the exponent p of the categorical distance. By default it handles all.
+    warm_start : bool
+        Whether ``solve`` takes ``start``, the ``Solution`` of a similar problem with as many coefficients, or None.
+    shared : callable
+        Keyword arguments of ``solve`` that serve all problems which differ from a given one in radius and penalty only.
+    """
+
+    name: str
+    solve: Callable[..., Solution]
+    options: Mapping[str, tuple | None] = field(default_factory=dict)
+    handles: Callable[[float], bool] = lambda p: True
+    warm_start: bool = False
+    shared: Callable[[Problem], dict[str, Any]] = lambda problem: {}
+
+
+SOLVERS: dict[str, Solver] = {}
+"""The registered solvers, in the order in which "auto" tries them."""
+
+
+def register(solver: Solver) -> None:
+    """Make a solver known under its name, in this process; another process has to register it itself.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    if solver.name in ("auto", *SOLVERS):
+        raise ValueError(f"there is a solver {solver.name!r} already; choose another name.")
+    SOLVERS[solver.name] = solver
+
+
+def chosen_solver(solver: str, p: float) -> Solver:
+    """The solver of that name; for "auto", the first one registered that handles p.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or if it does not handle p.
+    """
+    able = [known for known in SOLVERS.values() if known.handles(p)]
+    chosen = able[0] if solver == "auto" else SOLVERS.get(solver)
+    if chosen is None:
+        raise ValueError(f"there is no solver {solver!r}; use {_listed(SOLVERS)} or 'auto'.")
+    if chosen not in able:
+        raise ValueError(f"the solver {solver!r} does not handle p = {p}; use {_listed(one.name for one in able)}.")
+    return chosen
+
+
+def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
+    """Raise a ValueError if the solver takes no option of one of these names, or not with this value."""
+    for name, value in options.items():
+        if name not in solver.options:
+            takes = ", ".join(solver.options) or "no options"
+            raise ValueError(f"solver_options has {name!r}, but the solver {solver.name!r} takes {takes}.")
+        allowed = solver.options[name]
+        if allowed is not None and value not in allowed:
+            raise ValueError(f"the {name} in solver_options must be {_listed(allowed)}, not {value!r}.")
+
+
+def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+    """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
+    chosen = chosen_solver(solver, problem.metric.p)
+    return chosen.solve(problem, tol=tol, max_iter=max_iter, conic_solver=conic_solver, **options)
+
+
+def _listed(values: Any) -> str:
+    return " or ".join(map(repr, values))
+
+
+# ------------------------------------------------------------ those of the package
+
+
+def _tailored(problem: Problem, *, tol: float, max_iter: int, conic_solver: str, **options: Any) -> Solution:
+    return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
+
+
+def _column_constraint(
+    problem: Problem, *, tol: float, max_iter: int, conic_solver: str, all_violated: bool = True, **options: Any
+) -> Solution:
+    from wdrlr.solvers.column_constraint import solve_column_constraint  # here, as the default solver does without
+
+    return solve_column_constraint(
+        problem,
+        tol=tol,
+        max_rounds=max_iter,
+        conic_solver=choose_conic_solver(conic_solver),
+        all_violated=all_violated,
+        **options,
+    )
+
+
+def _monolithic(problem: Problem, *, tol: float, max_iter: int, conic_solver: str, **options: Any) -> Solution:
+    from wdrlr.solvers.column_constraint import solve_monolithic
+
+    return solve_monolithic(problem, tol=tol, conic_solver=choose_conic_solver(conic_solver), **options)
+
+
+FORM = ("primal", "dual")
+
+register(
+    Solver(
+        "tailored",
+        _tailored,
+        handles=lambda p: p == 1,
+        warm_start=True,
+        shared=lambda problem: {"coordinates": Coordinates(problem)},
+    )
+)
+register(
+    Solver(
+        "column-constraint",
+        _column_constraint,
+        {"all_violated": (False, True), "easing": None, "form": FORM, "time_limit": None},
+    )
+)
+register(Solver("monolithic", _monolithic, {"form": FORM, "time_limit": None, "max_cuts": None}))
