@@ -1,6 +1,5 @@
 """The tailored solver against the conic programs, the certificate and itself."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import entr
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import at, random_problem
@@ -19,7 +17,6 @@ from wdrlr.model.certificate import dual_value, objective
 from wdrlr.model.cuts import initial_cuts
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.dual_repair import coefficient_bounds, dual_points, residual_charge
-from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.interior_point.newton import Newton
@@ -238,52 +235,6 @@ def test_directions_that_the_data_hardly_determine(label_cost, radius):
     solution = solve_tailored(problem)
     assert 0 <= solution.gap <= 1e-6
     assert objective(problem, solution.b)[0] <= solution.upper + 1e-10
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_absorb_cancels_a_balance_as_it_says(seed):
-    """Carrying out by hand what ``absorb`` prices: moving a cut's mass to a changed level moves the balance."""
-    problem = random_problem(seed, N=12, n=1, n_levels=(2, 3), radius=0.01)
-    coordinates = Coordinates(problem)
-    data, E = coordinates.data, coordinates.E
-    pool = kernels.empty_pool(len(data.w), E)
-    theta = np.zeros(E)
-    theta[-1] = 10.0  # no change pays: the cuts are the data's, for both labels
-    _, owner, new = kernels.separate(theta, data, 1.0, 1.0, np.full(len(data.w), -np.inf), pool)
-    pool, _ = kernels.merge(pool, np.zeros(0, bool), owner, new)
-    mass = (data.w / np.diff(pool.start)).repeat(np.diff(pool.start))
-    rng = np.random.default_rng(seed)
-    v = mass * rng.uniform(0.2, 0.8, len(mass))
-    wanted = np.zeros(E)
-    level = 2  # intercept, number, then one score for the feature with two levels
-    wanted[level] = 1e-6
-    entropy, moved, rest, *_ = kernels.absorb(wanted, data, pool, mass, v)
-    assert entropy == 0.0
-    assert not rest.any()
-    code = np.flatnonzero(data.column[data.offsets[0] : data.offsets[1]] == level)[0]
-    slopes = []
-    for i, (begin, end) in enumerate(itertools.pairwise(pool.start)):
-        for c in range(begin, end):
-            # Leaving the level takes from the balance where the sign is +; coming to it where the sign is -.
-            if (pool.sign[c] > 0) == (data.z[i, 0] == code):
-                slopes.append(v[c] / mass[c])
-    assert moved == pytest.approx(1e-6 / max(slopes))
-    assert kernels.absorb(1e6 * wanted, data, pool, mass, v)[1] == np.inf
-
-
-def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
-    """The only cut takes the intercept's share, then gives mass: entropy is kept at its new slope only."""
-    problem = replace(one_sample(n=0, n_levels=(2,), label_cost=np.inf), y=np.ones(1))
-    coordinates = Coordinates(problem)
-    data, theta = coordinates.data, np.array([0.0, 0.0, 10.0])
-    _, owner, new = kernels.separate(theta, data, 1.0, np.inf, np.array([-np.inf]), kernels.empty_pool(1, 3))
-    pool, _ = kernels.merge(kernels.empty_pool(1, 3), np.zeros(0, bool), owner, new)
-    mass, v = np.ones(1), np.full(1, 0.5)
-    entropy, moved, rest, *_ = kernels.absorb(np.array([0.02, 0.01, 0.0]), data, pool, mass, v)
-    # v = 0.52 now fits the intercept; mass 0.01 / 0.52 at this slope fits the level and leaves 0.52 behind.
-    assert moved == pytest.approx(0.01 / 0.52)
-    assert entropy == pytest.approx(entr(0.52) + entr(0.48) - np.log(2))
-    assert not rest.any()
 
 
 @pytest.mark.parametrize("what", ["r", "spent"])
