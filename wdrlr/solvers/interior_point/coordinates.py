@@ -58,6 +58,9 @@ class LinearRows:
         kernels.add_rows_gram(M, self.ends, self.index, self.value, D)
 
 
+NO_ROWS = LinearRows()
+
+
 class Coordinates:
     """The coordinates of ``kernels`` for the data of a problem, and the linear map from them to b.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -189,8 +188,7 @@ class Instance:
         return turned
 
 
-@dataclass(frozen=True, eq=False)
-class Iterate:
+class Iterate(NamedTuple):
     """Where the method is. Four families of pairs: cuts, rows, and r - b and r + b of every penalised |b_j| <= r_j.
 
     theta (E,), s (N,) and tau; the pool of cuts; ``rows`` >= 0 with ``most`` as in ``Instance``; b (J,) of the

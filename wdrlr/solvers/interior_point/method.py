@@ -190,15 +190,10 @@ def _first_theta(instance: Instance, start: Solution | None) -> np.ndarray:
 
 def move(instance: Instance, at: Iterate, newton: Newton, step: Step, trial: Trial, prune: bool) -> Iterate:
     """Step 6: go to the trial point, or stay and take its cuts in; prune where that is asked for."""
-    with_tangents = replace(
-        at,
-        rows=at.rows.joined(trial.tangents),
-        most=np.append(at.most, np.full(len(trial.tangents), instance.problem.radius / instance.toll)),
-    )
-    if trial.accepted:
-        to = _moved(instance, with_tangents, step, trial)
-    else:
-        to = replace(with_tangents, length=0.0, ridge=step.ridge)
+    if len(trial.tangents):
+        most = np.append(at.most, np.full(len(trial.tangents), instance.problem.radius / instance.toll))
+        at = at._replace(rows=at.rows.joined(trial.tangents), most=most)
+    to = _moved(instance, at, step, trial) if trial.accepted else at._replace(length=0.0, ridge=step.ridge)
     to = _with_limits(instance, to, newton, step, trial)
     to = _with_cuts(instance, to, trial)
     if trial.accepted and prune:
@@ -218,8 +213,7 @@ def _moved(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterate
     above_p = np.maximum(step.above.multiplier, least * at.above.multiplier)
     below_p = np.maximum(step.below.multiplier, least * at.below.multiplier)
     above, below = (_above_rounding(instance, step.target, slack, instance.penalties) for slack in (r - b, r + b))
-    return replace(
-        at,
+    return at._replace(
         theta=trial.theta,
         tau=step.target,
         length=trial.length,
@@ -241,19 +235,19 @@ def _with_limits(instance: Instance, at: Iterate, newton: Newton, step: Step, tr
         kept = np.maximum(step.limits.multiplier, instance.settings.least_multiplier * before)
     multiplier = at.tau / slack
     multiplier[: len(before)] = np.where(newton.live & (before > 0), kept, multiplier[: len(before)])
-    return replace(at, rows=rows, limits=Pairs(slack, multiplier))
+    return at._replace(rows=rows, limits=Pairs(slack, multiplier))
 
 
 def _with_cuts(instance: Instance, at: Iterate, trial: Trial) -> Iterate:
     """The iterate with the trial's pool: s is raised above the new cuts."""
     settings, fresh = instance.settings, trial.old < 0
     slack, p = (np.where(fresh, 0.0, values[trial.old]) for values in at.cuts)
-    at = replace(at, pool=trial.pool, cuts=Pairs(slack, p))
+    at = at._replace(pool=trial.pool, cuts=Pairs(slack, p))
     value = instance.values(at.theta, at.pool)
     s, mass = raised(instance, at, value, slack, fresh), at.by_cut(instance.coordinates.data.w)
     slack = np.maximum(at.by_cut(s) - value, settings.slack_floor * at.tau / mass)
     p[fresh] = np.minimum(at.tau / slack[fresh], settings.fresh_mass * mass[fresh])
-    return replace(at, s=s, cuts=Pairs(slack, p))
+    return at._replace(s=s, cuts=Pairs(slack, p))
 
 
 def _pruned(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterate:
@@ -268,7 +262,7 @@ def _pruned(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterat
     keep = restless | heavy | (slack < settings.slack * at.tau / mass) | (p >= largest)
     none = kernels.empty_pool(0, instance.coordinates.E)
     pool, old = kernels.merge(at.pool, keep, np.zeros(0, np.int32), none)
-    return replace(at, pool=pool, cuts=Pairs(slack[old], p[old]))
+    return at._replace(pool=pool, cuts=Pairs(slack[old], p[old]))
 
 
 def _with_lone_cuts(instance: Instance, at: Iterate) -> Iterate:
@@ -279,14 +273,16 @@ def _with_lone_cuts(instance: Instance, at: Iterate) -> Iterate:
     p[cut] = w[lone]
     s[lone] += at.tau / w[lone] - slack[cut]
     slack[cut] = at.tau / w[lone]
-    return replace(at, s=s, cuts=Pairs(slack, p))
+    return at._replace(s=s, cuts=Pairs(slack, p))
 
 
 def _without_idle_forces(instance: Instance, at: Iterate) -> Iterate:
     """Rows of a top that no cut uses have no force."""
+    if not len(instance.tops):
+        return at
     multiplier = at.limits.multiplier.copy()
     multiplier[: len(instance.tops)][~in_use(instance, at.pool)[1]] = 0.0
-    return replace(at, limits=at.limits._replace(multiplier=multiplier))
+    return at._replace(limits=at.limits._replace(multiplier=multiplier))
 
 
 def _above_rounding(instance: Instance, tau: float, slack: np.ndarray, most: np.ndarray) -> np.ndarray:

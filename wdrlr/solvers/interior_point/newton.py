@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -12,8 +12,7 @@ from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.instance import Instance, Iterate, Pairs
 
 
-@dataclass(frozen=True, eq=False)
-class Newton:
+class Newton(NamedTuple):
     """The linearised optimality conditions at an iterate, with all but theta eliminated: M theta = -g.
 
     Attributes
@@ -49,8 +48,7 @@ class Newton:
         return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """A direction for theta and the slacks, and the multipliers as they are after the full step.
 
     The four families are those of ``Iterate``; ``slack`` is a change, ``multiplier`` is not. ``a`` (C,) is the change
@@ -112,7 +110,7 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     if instance.problem.fit_intercept:
         return newton
     row = instance.intercept_row
-    return Newton(slope, several, used, live, n_pairs, factor, scale, float(row @ newton.solve_freely(row)))
+    return newton._replace(pull=float(row @ newton.solve_freely(row)))
 
 
 def _add_curvature(M: np.ndarray, instance: Instance, at: Iterate) -> None:

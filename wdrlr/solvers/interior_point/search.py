@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.bound import Bounds
-from wdrlr.solvers.interior_point.coordinates import LinearRows
+from wdrlr.solvers.interior_point.coordinates import NO_ROWS, LinearRows
 from wdrlr.solvers.interior_point.instance import Instance, Iterate
 from wdrlr.solvers.interior_point.newton import Newton, Step, longest
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
+class Trial(NamedTuple):
     """A point on the way, and what was learnt there.
 
     ``pool`` has the iterate's cuts and those found; ``old`` says which of the iterate's each was, -1 for a new one.
@@ -37,7 +36,7 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
     length = _first_length(instance, at, step)
     ceiling = instance.objective(at.theta, at.s) + newton.n_pairs * max(at.tau, step.mu)
     none_fresh = np.zeros(len(at.pool.sign), bool)
-    pool, old, tangents, n_halved = at.pool, np.arange(len(at.pool.sign)), LinearRows(), 0
+    pool, old, tangents, n_halved = at.pool, np.arange(len(at.pool.sign)), NO_ROWS, 0
     while True:
         theta = at.theta + length * step.theta
         if not instance.problem.fit_intercept:
