@@ -112,7 +112,7 @@ def entries_of(case, sign, i, changes):
 
 
 def worst_by_problem(case, theta):
-    """Algorithm 2 of ``wdrlr.separation`` at theta: for each label that can be given, the signs and the worst z."""
+    """Algorithm 2 of ``separation`` at theta: for each label that can be given, the signs and the worst z."""
     b = case.coordinates.b_of_theta.times(theta)
     for flipped in case.problem.label_flips:
         yield (1.0 if flipped else -1.0) * case.problem.y, most_violated(case.problem, b, theta[-1], flipped)
@@ -225,6 +225,11 @@ def test_merging_nothing_changes_nothing(case):
     for before, after in zip(case.pool, merged, strict=True):
         np.testing.assert_array_equal(after, before)
     np.testing.assert_array_equal(old, np.arange(case.pool.sign.size))
+
+
+@pytest.mark.parametrize("E", [5, 2**15, 2**17])
+def test_entries_can_name_every_coordinate(E):
+    assert np.iinfo(kernels.empty_pool(1, E).entry.dtype).max >= E - 1
 
 
 def test_raise_s(case):
@@ -390,6 +395,7 @@ def test_absorb_cancels_the_balance(case, size):
     assert np.isfinite(of_less) == all(sources(case, pool, sample, mass, balance))
     if np.isinf(moved):  # no cut to take mass from, or more than the cuts can give
         return
+    assert bent == np.argmax(np.where(can_give(case, pool, sample, mass), v * (1 - v / mass), 0.0))
     after = v.copy()
     after[bent] += dv
     slope = after / mass
@@ -413,10 +419,14 @@ def test_absorb_cancels_the_balance(case, size):
     assert moved == pytest.approx(amount.sum())
 
 
+def can_give(case, pool, sample, mass):
+    """The cuts that ``absorb`` may change, but for how much of it; shape (C,)."""
+    return (pool.n_changes == 0) & (mass > 1e-3 * case.data.w[sample])
+
+
 def sources(case, pool, sample, mass, balance):
     """For each level with a share of the balance, whether mass can be moved between it and the most common one."""
-    data = case.data
-    gives = (pool.n_changes == 0) & (mass > 1e-3 * data.w[sample])
+    data, gives = case.data, can_give(case, pool, sample, mass)
     for j in range(case.problem.n_categorical):
         levels = np.arange(data.offsets[j], data.offsets[j + 1])
         common = levels[data.column[levels] < 0]
@@ -428,12 +438,11 @@ def sources(case, pool, sample, mass, balance):
 def test_absorb_moves_mass_of_the_steepest_cut():
     case = make_case(0, n=1, n_levels=(2, 3), label_cost=1.0)
     pool, _, sample, mass, v, _ = absorb_case(case)
-    gives = (pool.n_changes == 0) & (mass > 1e-3 * case.data.w[sample])
     wanted = np.zeros(case.E)
     level = 2  # intercept, number, then one score for the feature with two levels
     wanted[level] = 1e-6
     # Leaving the level takes from the balance where the sign is +; coming to it where the sign is -.
-    fits = gives & ((pool.sign > 0) == (case.data.column[case.data.z[sample, 0]] == level))
+    fits = can_give(case, pool, sample, mass) & ((pool.sign > 0) == (case.data.column[case.data.z[sample, 0]] == level))
     entropy, moved, rest, *_ = kernels.absorb(wanted, case.data, pool, mass, v)
     assert entropy == 0.0
     assert not rest.any()
@@ -443,19 +452,24 @@ def test_absorb_moves_mass_of_the_steepest_cut():
 
 def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
     """The only cut takes the intercept's share, then gives mass: entropy is kept at its new slope only."""
-    problem = random_problem(3, N=2, n=0, n_levels=(2,), label_cost=np.inf)
+    problem = random_problem(3, N=2, n=0, n_levels=(2, 2), label_cost=np.inf)
     data = Coordinates(replace(problem, x=problem.x[:1], z=problem.z[:1], y=np.ones(1), w=np.ones(1))).data
-    theta, empty = np.array([0.0, 0.0, 10.0]), kernels.empty_pool(1, 3)
+    theta, empty = np.array([0.0, 0.0, 0.0, 10.0]), kernels.empty_pool(1, 4)
     _, owner, new = kernels.separate(theta, data, 1.0, np.inf, np.array([-np.inf]), empty)
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
     mass, v = np.ones(1), np.full(1, 0.5)
-    entropy, moved, rest, *_ = kernels.absorb(np.array([0.02, 0.01, 0.0]), data, pool, mass, v)
+
+    def absorb(*balance):
+        return kernels.absorb(np.array([*balance, 0.0]), data, pool, mass, v)
+
+    entropy, moved, rest, *_ = absorb(0.02, 0.01, 0.0)
     # v = 0.52 now fits the intercept; mass 0.01 / 0.52 at this slope fits the level and leaves 0.52 behind.
     assert moved == pytest.approx(0.01 / 0.52)
     assert entropy == pytest.approx(entr(0.52) + entr(0.48) - np.log(2))
     assert not rest.any()
-    for too_large in ([0.03, 0.0, 0.0], [0.02, 0.3, 0.0]):  # above v (1 - t) / 10; above half of the mass at its slope
-        assert kernels.absorb(np.array(too_large), data, pool, mass, v)[1] == np.inf
+    assert absorb(0.0, 0.15, 0.05)[1] == pytest.approx(0.4)
+    # The intercept may take a tenth of v (1 - t), and all levels together half of the mass.
+    assert [absorb(*balance)[1] for balance in [(0.03, 0.0, 0.0), (0.0, 0.26, 0.0), (0.0, 0.15, 0.15)]] == [np.inf] * 3
 
 
 def test_changed_levels_have_the_entries_of_the_cuts(case):
