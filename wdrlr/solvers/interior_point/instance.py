@@ -189,7 +189,7 @@ class Instance:
 
 
 class Iterate(NamedTuple):
-    """Where the method is. Four families of pairs: cuts, rows, and r - b and r + b of every penalised |b_j| <= r_j.
+    """Where the method is. Four families of pairs: cuts, rows, and u - b and u + b of every penalised |b_j| <= u_j.
 
     theta (E,), s (N,) and tau; the pool of cuts; ``rows`` >= 0 with ``most`` as in ``Instance``; b (J,) of the
     penalised coefficients; ``length`` of the last step and the ``ridge`` of the next one.

@@ -9,7 +9,8 @@ its top and its bottom, and last lam. The argument of a cut's log-loss is
 so a cut is a sign, a cost and a short list of entries. A cut that changes a feature with a top uses the top (or
 bottom) in place of the level moved to: the adversary moves there whichever level it is, so ties need no cuts.
 
-Notation: N samples, C cuts, E coordinates; p multipliers of the cuts, f slacks, D = p / f, t slopes of the log-loss.
+Notation, with that of ``model.problem``: N samples, C cuts, E coordinates; of each cut ``mult`` is the multiplier and
+``slack`` the slack, t the slope of its log-loss.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ from typing import NamedTuple
 import numpy as np
 
 from wdrlr.solvers.interior_point.compilation import jit
+
+NO_CURVE = 1e-14
+"""Weight of R R' below which a cut is left out of ``gram``."""
+LIGHT = 1e-3
+"""Times w_i: lighter cuts give no mass in ``absorb``."""
+BENT = 0.1
+"""Of mass t (1 - t): by how much v may change in ``absorb``."""
+KEPT = 0.5
+"""Of its mass, that a cut keeps in ``absorb``."""
 
 
 class Pool(NamedTuple):
@@ -87,17 +97,25 @@ def _best_moves(score, offsets):
 
 
 @jit
-def separate(theta, data, change_cost, label_cost, level, pool):
-    """Algorithm 2 for every sample, p = 1: the value of its worst cut, and the cuts above ``level``.
+def separate(theta, data, change_cost, label_cost, threshold, pool):
+    """Algorithm 2 for every sample, p = 1: the value of its worst cut, and the cuts above the threshold.
 
-    Only gains above lam * change_cost are sorted, since no other change can pay. Both labels of a sample are looked
-    at; a label with value above level[i] whose worst cut the pool lacks yields that cut.
+    Values are those of the levels' scores, and decide what is worst and what is new. The new cuts name tops and
+    bottoms: where these lie beyond their levels' scores, L(a) - lam cost of a new cut is above ``worst``. Only gains
+    above lam * change_cost are sorted, since no other change can pay.
+
+    Parameters
+    ----------
+    theta : (E,), lam >= 0, tops at or above and bottoms at or below the scores of their levels
+    change_cost, label_cost : costs of changing a level and the label; inf: labels are never changed
+    threshold : (N,), a label whose worst value is above it yields its worst cut, unless the pool has that cut
+    pool : the cuts known
 
     Returns
     -------
-    worst : (N,) values max over z and label of L(a) - lam * cost
-    owner : (Q,) samples of the new cuts, in order
-    new : Pool of the new cuts (``start`` not filled)
+    worst : (N,), max over z and label of L(a) - lam cost
+    owner : (Q,), samples of the new cuts, ascending; a sample has at most two, its own label's first
+    new : Pool of the new cuts in this order; its ``start`` is the old pool's and means nothing
     """
     N, m = data.z.shape
     n = data.x.shape[1]
@@ -160,7 +178,7 @@ def separate(theta, data, change_cost, label_cost, level, pool):
             d = _best_count(sgn * f, gains, growths, count, price, decay)
             value = _log_loss(sgn * f + gains[:d].sum()) - flip_price - price * d
             worst[i] = max(worst[i], value)
-            if value <= level[i]:
+            if value <= threshold[i]:
                 continue
 
             for j in range(m):
@@ -232,7 +250,19 @@ def _is_known(pool, i, sign, n_changes, entry, begin, end):
 
 @jit
 def merge(pool, keep, owner, new):
-    """The pool without the cuts that are not kept, and with the new ones; ``old`` says where each was, -1 if new."""
+    """The pool without the cuts that are not kept, and with the new ones behind the old ones of each sample.
+
+    Parameters
+    ----------
+    keep : (C,) bool
+    owner : (Q,), samples of the new cuts, ascending: others would be lost
+    new : Pool of Q cuts in the order of ``owner``, none of them among those kept; its ``start`` is not read
+
+    Returns
+    -------
+    merged : Pool
+    old : where each of its cuts was in ``pool``, -1 for a new one
+    """
     N = pool.start.size - 1
     C = owner.size + keep.sum()
     length = new.ends[owner.size]
@@ -287,10 +317,10 @@ def arguments(theta, x, pool):
 
 
 @jit
-def raise_s(s, value, wanted, p, fresh, w, pool, fresh_slack, kept):
+def raise_s(s, value, wanted, mult, fresh, w, pool, fresh_slack, kept):
     """Set s_i: old cuts get the slack ``wanted`` on average, ``kept`` of it at least, fresh ones fresh_slack / w_i.
 
-    Every sample has a cut; one without fresh cuts has p > 0 on an old one.
+    Every sample has an old cut with a multiplier > 0, or its s_i is nan.
     """
     for i in range(pool.start.size - 1):
         total, mass, least = 0.0, 0.0, -np.inf
@@ -298,8 +328,8 @@ def raise_s(s, value, wanted, p, fresh, w, pool, fresh_slack, kept):
             if fresh[c]:
                 least = max(least, value[c] + fresh_slack / w[i])
             else:
-                total += p[c] * (value[c] + wanted[c])
-                mass += p[c]
+                total += mult[c] * (value[c] + wanted[c])
+                mass += mult[c]
                 least = max(least, value[c] + kept * wanted[c])
         s[i] = max(total / mass, least)
 
@@ -308,19 +338,21 @@ def raise_s(s, value, wanted, p, fresh, w, pool, fresh_slack, kept):
 
 
 @jit
-def gram(E, x, pool, t, p, f):
+def gram(E, x, pool, t, mult, slack):
     """The Newton matrix of the cuts with s, slacks and multipliers eliminated; shape (E, E).
 
-        sum_c p t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ]
+        sum_c mult t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ],   D = mult / slack
 
     with R the row of a cut (a = R theta), A = (t R, -cost) its gradient, and the sums over the cuts of sample i. A
     sample with one cut only has nothing in the bracket. Cuts without changed features have the same entries and
-    share one outer product, and the last term needs one a sample.
+    share one outer product, and the last term needs one a sample. A changed cut whose weight of R R',
+    mult t (1 - t) + D t^2, is below NO_CURVE is left out of the parts with R, and so are the unchanged ones of a
+    sample together. Needs multipliers >= 0 and slacks > 0.
     """
     n, last = x.shape[1], E - 1
     M = np.zeros((E, E))
     mean = np.zeros(E)  # sum_c D A of one sample, on its entries
-    weight = np.zeros(E)  # sum_c of the weights of R R', on its entries
+    curve_on = np.zeros(E)  # sum_c of the weights of R R', on its entries
     touched = np.empty(E, np.int32)
     seen = np.zeros(E, np.bool_)
     for i in range(pool.start.size - 1):
@@ -328,49 +360,51 @@ def gram(E, x, pool, t, p, f):
         single = end - begin == 1
         changes = False
         home, n_touched = -1, 0
-        sum_D, sum_w, mean_0, mean_lam = 0.0, 0.0, 0.0, 0.0
-        home_w, home_g, home_lam = 0.0, 0.0, 0.0
+        sum_D, sum_curve, mean_0, mean_lam = 0.0, 0.0, 0.0, 0.0
+        home_curve, home_g, home_lam = 0.0, 0.0, 0.0
         for c in range(begin, end):
-            D = 0.0 if single else p[c] / f[c]
-            w = p[c] * t[c] * (1 - t[c]) + D * t[c] * t[c]
+            D = 0.0 if single else mult[c] / slack[c]
+            curve = mult[c] * t[c] * (1 - t[c]) + D * t[c] * t[c]
             g = D * t[c] * pool.sign[c]
             sum_D += D
-            sum_w += w
+            sum_curve += curve
             mean_0 += g
             mean_lam += D * pool.cost[c]
             M[last, last] += D * pool.cost[c] * pool.cost[c]
             if pool.n_changes[c] == 0:
                 home = c
-                home_w += w
+                home_curve += curve
                 home_g += g
                 home_lam += g * pool.cost[c]
                 continue
-            if w < 1e-14:
+            if curve < NO_CURVE:
                 continue
             changes = True
             M[0, last] -= g * pool.cost[c]
             for r in range(n):
                 M[1 + r, last] -= g * pool.cost[c] * x[i, r]
-            n_touched = _add_outer(M, pool, c, w, g, g * pool.cost[c], mean, weight, seen, touched, n_touched)
+            n_touched = _add_outer(M, pool, c, curve, g, g * pool.cost[c], mean, curve_on, seen, touched, n_touched)
         if home >= 0:
             if not changes and sum_D > 0:  # the bracket is a multiple of the one outer product: add it in one go
-                home_w -= home_g * home_g / sum_D
-                sum_w -= mean_0 * mean_0 / sum_D
+                home_curve -= home_g * home_g / sum_D
+                sum_curve -= mean_0 * mean_0 / sum_D
                 home_lam -= home_g * mean_lam / sum_D
                 M[last, last] -= mean_lam * mean_lam / sum_D
                 sum_D = 0.0
             M[0, last] -= home_lam
             for r in range(n):
                 M[1 + r, last] -= home_lam * x[i, r]
-            if home_w > 1e-14:
-                n_touched = _add_outer(M, pool, home, home_w, home_g, home_lam, mean, weight, seen, touched, n_touched)
-        M[0, 0] += sum_w
+            if home_curve > NO_CURVE:
+                n_touched = _add_outer(
+                    M, pool, home, home_curve, home_g, home_lam, mean, curve_on, seen, touched, n_touched
+                )
+        M[0, 0] += sum_curve
         for r in range(n):
-            M[0, 1 + r] += sum_w * x[i, r]
+            M[0, 1 + r] += sum_curve * x[i, r]
             for q in range(r, n):
-                M[1 + r, 1 + q] += sum_w * x[i, r] * x[i, q]
+                M[1 + r, 1 + q] += sum_curve * x[i, r] * x[i, q]
             for k in range(n_touched):
-                M[1 + r, touched[k]] += x[i, r] * weight[touched[k]]
+                M[1 + r, touched[k]] += x[i, r] * curve_on[touched[k]]
         if sum_D > 0:
             share = mean_0 / sum_D
             M[0, 0] -= share * mean_0
@@ -394,7 +428,7 @@ def gram(E, x, pool, t, p, f):
                         M[j, touched[k2]] -= part * mean[touched[k2]]
         for k in range(n_touched):
             mean[touched[k]] = 0.0
-            weight[touched[k]] = 0.0
+            curve_on[touched[k]] = 0.0
             seen[touched[k]] = False
     # Each pair of coordinates was added on one side of the diagonal or the other.
     for r in range(E):
@@ -405,17 +439,17 @@ def gram(E, x, pool, t, p, f):
 
 
 @jit
-def _add_outer(M, pool, c, w, g, g_lam, mean, weight, seen, touched, n_touched):
-    """Add w R R' and the lam column of one cut, on its entries; note which coordinates its sample touches."""
+def _add_outer(M, pool, c, curve, g, g_lam, mean, curve_on, seen, touched, n_touched):
+    """Add curve R R' and the lam column of one cut, on its entries; note which coordinates its sample touches."""
     last = M.shape[0] - 1
     for k in range(pool.ends[c], pool.ends[c + 1]):
         j = pool.entry[k]
         row = M[j]
         for k2 in range(k, pool.ends[c + 1]):
-            row[pool.entry[k2]] += w
-        M[0, j] += w
+            row[pool.entry[k2]] += curve
+        M[0, j] += curve
         row[last] -= g_lam
-        weight[j] += w
+        curve_on[j] += curve
         mean[j] += g
         if not seen[j]:
             seen[j] = True
@@ -435,40 +469,51 @@ def _add_row(gradient, amount, i, x, pool, c):
 
 
 @jit
-def gradient(E, x, w, pool, t, p, f, e):
-    """sum_c A_c (e_c - D_c (sum e - w_i) / sum D), what the cuts put on the right-hand side; shape (E,)."""
+def gradient(E, x, w, pool, t, mult, slack, aim):
+    """What the cuts put on the right-hand side, sum_c A (aim_c - D_c (sum aim - w_i) / sum D); shape (E,).
+
+    ``aim`` (C,): the multipliers that would reach the targets of the products at the present slacks. The sums are over
+    the cuts of a sample; A = (t R, -cost), D = mult / slack. Every sample has a cut with a multiplier > 0.
+    """
     g = np.zeros(E)
     for i in range(pool.start.size - 1):
         sum_D, surplus = 0.0, -w[i]
         for c in range(pool.start[i], pool.start[i + 1]):
-            sum_D += p[c] / f[c]
-            surplus += e[c]
+            sum_D += mult[c] / slack[c]
+            surplus += aim[c]
         for c in range(pool.start[i], pool.start[i + 1]):
-            amount = e[c] - p[c] / f[c] / sum_D * surplus
+            amount = aim[c] - mult[c] / slack[c] / sum_D * surplus
             g[E - 1] -= amount * pool.cost[c]
             _add_row(g, amount * t[c] * pool.sign[c], i, x, pool, c)
     return g
 
 
 @jit
-def directions(change, w, pool, p, f, e):
-    """From the changes of the cuts' values (C,): those of s (N,), and the multipliers after a full step (C,)."""
+def directions(change, w, pool, mult, slack, aim):
+    """The changes of s (N,), and the multipliers after a full step (C,), from those of the cuts' values (C,).
+
+    They solve full + D (ds_i - change) = aim for each cut and sum full = w_i for each sample, D = mult / slack and
+    ``aim`` as in ``gradient``. Every sample has a cut with a multiplier > 0.
+    """
     ds = np.empty(w.size)
-    p_full = np.empty(change.size)
+    full = np.empty(change.size)
     for i in range(w.size):
         sum_D, total = 0.0, -w[i]
         for c in range(pool.start[i], pool.start[i + 1]):
-            sum_D += p[c] / f[c]
-            total += e[c] + p[c] / f[c] * change[c]
+            sum_D += mult[c] / slack[c]
+            total += aim[c] + mult[c] / slack[c] * change[c]
         ds[i] = total / sum_D
         for c in range(pool.start[i], pool.start[i + 1]):
-            p_full[c] = e[c] - p[c] / f[c] * (ds[i] - change[c])
-    return ds, p_full
+            full[c] = aim[c] - mult[c] / slack[c] * (ds[i] - change[c])
+    return ds, full
 
 
 @jit
 def dual_point(E, x, w, pool, mass, v):
     """Make masses >= 0 that sum to w_i a sample, and v with slopes v / mass in [0, 1], in place.
+
+    Negative masses become 0, and the others are scaled. A sample without a positive mass is left with none, which the
+    bound allows, since s_i >= 0.
 
     Returns
     -------
@@ -503,7 +548,8 @@ def absorb(balance, data, pool, mass, v):
     The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
     common level of its feature: an amount eps of a cut with slope t that changes no feature yet is moved to that level,
     or from that level to the common one, which moves eps t of the balance, leaves the entropy as it is, and costs one
-    change of a level. Only cuts that keep half of their mass are used.
+    change of a level. Only cuts that keep half of their mass are used. ``balance`` is 0 at
+    tops, bottoms and lam.
 
     Returns
     -------
@@ -518,13 +564,13 @@ def absorb(balance, data, pool, mass, v):
     target = np.empty(data.column.size, np.int64)
     amount = np.empty(data.column.size)
     q, dv = 0, 0.0
-    left = 0.5 * mass
+    left = KEPT * mass
     steepest = np.zeros((2, data.column.size))  # by the sign of a cut and the level it has
     source = np.full((2, data.column.size), -1, np.int64)
     best, flexible, best_i = -1, 0.0, 0
     for i in range(pool.start.size - 1):
         for c in range(pool.start[i], pool.start[i + 1]):
-            if pool.n_changes[c] > 0 or mass[c] <= 1e-3 * data.w[i]:
+            if pool.n_changes[c] > 0 or mass[c] <= LIGHT * data.w[i]:
                 continue
             t = v[c] / mass[c]
             if v[c] * (1 - t) > flexible:
@@ -540,7 +586,7 @@ def absorb(balance, data, pool, mass, v):
         if best < 0:
             return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
         dv = -balance[0] * pool.sign[best]
-        if not abs(dv) <= 0.1 * flexible:
+        if not abs(dv) <= BENT * flexible:
             return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
         t = (v[best] + dv) / mass[best]
         entropy = mass[best] * (_entropy(t) - _entropy(v[best] / mass[best]))
@@ -568,7 +614,6 @@ def absorb(balance, data, pool, mass, v):
             moved += amount[q]
             balance[e] = 0.0
             q += 1
-    balance[0] = 0.0
     return entropy, moved, balance, best, dv, cut[:q], target[:q], amount[:q]
 
 

@@ -147,8 +147,8 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
     rows = instance.turned(instance.rows, theta)
     of_rows = _above_rounding(instance, tau, rows.values(theta), instance.most)
     b = instance.penalised.times(theta)
-    r = np.abs(b) + 2 * tau / instance.penalties
-    above, below = r - b, r + b
+    u = np.abs(b) + 2 * tau / instance.penalties
+    above, below = u - b, u + b
     at = Iterate(
         theta=theta,
         s=s,
@@ -159,8 +159,8 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
         most=instance.most,
         limits=Pairs(of_rows, np.minimum(tau / of_rows, instance.most)),
         b=b,
-        above=Pairs(above, instance.penalties * below / (2 * r)),
-        below=Pairs(below, instance.penalties * above / (2 * r)),
+        above=Pairs(above, instance.penalties * below / (2 * u)),
+        below=Pairs(below, instance.penalties * above / (2 * u)),
         ridge=settings.ridge,
     )
     return _without_idle_forces(instance, at)
@@ -205,20 +205,19 @@ def _moved(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterate
     """The iterate at the trial point: theta, cuts and penalties; multipliers keep a part of what they were."""
     settings = instance.settings
     least = settings.least_multiplier
-    p = np.maximum(step.cuts.multiplier, least * at.cuts.multiplier)
-    # r - b and r + b of the penalised coefficients.
-    b, r = instance.penalised.times(trial.theta), at.b + at.above.slack + trial.length * step.bound
+    mult = np.maximum(step.cuts.multiplier, least * at.cuts.multiplier)
+    b, u = instance.penalised.times(trial.theta), at.b + at.above.slack + trial.length * step.size
     edge = np.maximum(b + settings.least_slack * at.above.slack, -b + settings.least_slack * at.below.slack)
-    r = np.maximum(r, edge)
+    u = np.maximum(u, edge)
     above_p = np.maximum(step.above.multiplier, least * at.above.multiplier)
     below_p = np.maximum(step.below.multiplier, least * at.below.multiplier)
-    above, below = (_above_rounding(instance, step.target, slack, instance.penalties) for slack in (r - b, r + b))
+    above, below = (_above_rounding(instance, step.target, slack, instance.penalties) for slack in (u - b, u + b))
     return at._replace(
         theta=trial.theta,
         tau=step.target,
         length=trial.length,
         ridge=step.ridge,
-        cuts=Pairs(trial.slack, _normalised(instance.coordinates.data.w, at.pool, p)),
+        cuts=Pairs(trial.slack, _normalised(instance.coordinates.data.w, at.pool, mult)),
         b=b,
         above=Pairs(above, above_p * instance.penalties / (above_p + below_p)),
         below=Pairs(below, below_p * instance.penalties / (above_p + below_p)),
@@ -241,39 +240,39 @@ def _with_limits(instance: Instance, at: Iterate, newton: Newton, step: Step, tr
 def _with_cuts(instance: Instance, at: Iterate, trial: Trial) -> Iterate:
     """The iterate with the trial's pool: s is raised above the new cuts."""
     settings, fresh = instance.settings, trial.old < 0
-    slack, p = (np.where(fresh, 0.0, values[trial.old]) for values in at.cuts)
-    at = at._replace(pool=trial.pool, cuts=Pairs(slack, p))
+    slack, mult = (np.where(fresh, 0.0, values[trial.old]) for values in at.cuts)
+    at = at._replace(pool=trial.pool, cuts=Pairs(slack, mult))
     value = instance.values(at.theta, at.pool)
     s, mass = raised(instance, at, value, slack, fresh), at.by_cut(instance.coordinates.data.w)
     slack = np.maximum(at.by_cut(s) - value, settings.slack_floor * at.tau / mass)
-    p[fresh] = np.minimum(at.tau / slack[fresh], settings.fresh_mass * mass[fresh])
-    return at._replace(s=s, cuts=Pairs(slack, p))
+    mult[fresh] = np.minimum(at.tau / slack[fresh], settings.fresh_mass * mass[fresh])
+    return at._replace(s=s, cuts=Pairs(slack, mult))
 
 
 def _pruned(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterate:
     """The iterate without the cuts that have little mass and much slack."""
-    settings, (slack, p) = instance.settings, at.cuts
+    settings, (slack, mult) = instance.settings, at.cuts
     mass = at.by_cut(instance.coordinates.data.w)
-    largest = at.by_cut(np.maximum.reduceat(p, at.pool.start[:-1]))
+    largest = at.by_cut(np.maximum.reduceat(mult, at.pool.start[:-1]))
     # A cut whose slack is small against its last change may be back in the next step.
     restless = (trial.old < 0) | (slack < settings.restless * np.abs(step.cuts.slack[trial.old]))
     # Mass that is small against w_i can be large against what the radius allows.
-    heavy = (p > settings.light * mass) | (p * at.pool.cost > settings.light * instance.problem.radius)
-    keep = restless | heavy | (slack < settings.slack * at.tau / mass) | (p >= largest)
+    heavy = (mult > settings.light * mass) | (mult * at.pool.cost > settings.light * instance.problem.radius)
+    keep = restless | heavy | (slack < settings.slack * at.tau / mass) | (mult >= largest)
     none = kernels.empty_pool(0, instance.coordinates.E)
     pool, old = kernels.merge(at.pool, keep, np.zeros(0, np.int32), none)
-    return at._replace(pool=pool, cuts=Pairs(slack[old], p[old]))
+    return at._replace(pool=pool, cuts=Pairs(slack[old], mult[old]))
 
 
 def _with_lone_cuts(instance: Instance, at: Iterate) -> Iterate:
     """A sample's only cut has all its mass, and the slack that goes with it."""
     w, lone = instance.coordinates.data.w, at.counts == 1
     cut = at.pool.start[:-1][lone]
-    s, (slack, p) = at.s.copy(), (values.copy() for values in at.cuts)
-    p[cut] = w[lone]
+    s, (slack, mult) = at.s.copy(), (values.copy() for values in at.cuts)
+    mult[cut] = w[lone]
     s[lone] += at.tau / w[lone] - slack[cut]
     slack[cut] = at.tau / w[lone]
-    return at._replace(s=s, cuts=Pairs(slack, p))
+    return at._replace(s=s, cuts=Pairs(slack, mult))
 
 
 def _without_idle_forces(instance: Instance, at: Iterate) -> Iterate:
@@ -290,6 +289,6 @@ def _above_rounding(instance: Instance, tau: float, slack: np.ndarray, most: np.
     return np.maximum(slack, instance.settings.slack_floor * tau / most)
 
 
-def _normalised(w: np.ndarray, pool: kernels.Pool, p: np.ndarray) -> np.ndarray:
+def _normalised(w: np.ndarray, pool: kernels.Pool, mult: np.ndarray) -> np.ndarray:
     """Multipliers scaled to sum to w_i a sample."""
-    return p * (w / np.add.reduceat(p, pool.start[:-1])).repeat(pool.start[1:] - pool.start[:-1])
+    return mult * (w / np.add.reduceat(mult, pool.start[:-1])).repeat(pool.start[1:] - pool.start[:-1])

@@ -52,7 +52,7 @@ class Step(NamedTuple):
     """A direction for theta and the slacks, and the multipliers as they are after the full step.
 
     The four families are those of ``Iterate``; ``slack`` is a change, ``multiplier`` is not. ``a`` (C,) is the change
-    of the cuts' arguments and ``bound`` (J,) that of r. ``target`` is what all products aim at, ``mu`` their mean,
+    of the cuts' arguments and ``size`` (J,) that of u. ``target`` is what all products aim at, ``mu`` their mean,
     ``ridge`` that of the next matrix.
     """
 
@@ -62,7 +62,7 @@ class Step(NamedTuple):
     limits: Pairs
     above: Pairs
     below: Pairs
-    bound: np.ndarray
+    size: np.ndarray
     target: float = 0.0
     mu: float = 0.0
     ridge: float = 0.0
@@ -148,10 +148,10 @@ def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: 
     ]
     slacks = [(now.slack[some], step.slack[some]) for now, step, some in families]
     multipliers = [(now.multiplier[some], (step.multiplier - now.multiplier)[some]) for now, step, some in families]
-    mu = sum(p @ f for (f, _), (p, _) in zip(slacks, multipliers, strict=True)) / newton.n_pairs
-    long_f, long_p = (min(longest(*pair) for pair in pairs) for pairs in (slacks, multipliers))
-    after = zip(slacks, multipliers, strict=True)
-    left = sum((p + long_p * dp) @ (f + long_f * df) for (f, df), (p, dp) in after) / newton.n_pairs
+    both = list(zip(slacks, multipliers, strict=True))
+    mu = sum(mult @ slack for (slack, _), (mult, _) in both) / newton.n_pairs
+    primal, dual = (min(longest(*pair) for pair in pairs) for pairs in (slacks, multipliers))  # step lengths
+    left = sum((mult + dual * by) @ (slack + primal * change) for (slack, change), (mult, by) in both) / newton.n_pairs
 
     # A long last step shows that the cuts in hand are the right ones: then tau may fall fast.
     limit = 1.0
@@ -162,7 +162,7 @@ def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: 
     target = max(min(ratio * mu, at.tau), settings.least_fall * at.tau, floor)
     ridge = settings.ridge if target > floor else max(settings.ridge_fades * at.ridge, settings.least_ridge)
 
-    trusted = min(long_f, long_p) > settings.trusted_step
+    trusted = min(primal, dual) > settings.trusted_step
     clip = settings.second_order * target
 
     def with_second_order(now: Pairs, step: Pairs) -> np.ndarray:
@@ -200,15 +200,15 @@ def _newton_step(
     ``bend`` (C,) is the second-order change of the cuts' values, for the corrector. ``told`` goes into the step.
     """
     E, x, w = instance.coordinates.E, instance.coordinates.data.x, instance.coordinates.data.w
-    slack, p = at.cuts
+    slack, mult = at.cuts
     # The multipliers that the targets ask for at the present slacks.
-    aim = (cuts - p * bend) / slack
+    aim = (cuts - mult * bend) / slack
     aim_limits = np.where(newton.live, limits / at.limits.slack, 0.0)
     aim_above, aim_below = above / at.above.slack, below / at.below.slack
     D_above, D_below = at.above.multiplier / at.above.slack, at.below.multiplier / at.below.slack
     D, difference = D_above + D_below, D_above - D_below
     surplus = aim_above + aim_below - instance.penalties
-    g = kernels.gradient(E, x, w, at.pool, newton.slope, p, slack, aim)
+    g = kernels.gradient(E, x, w, at.pool, newton.slope, mult, slack, aim)
     g -= at.rows.transposed_times(aim_limits, E)
     g += instance.penalised.transposed_times(aim_above - aim_below - difference / D * surplus, E)
     g[-1] += instance.problem.radius
@@ -216,17 +216,17 @@ def _newton_step(
 
     a = kernels.arguments(theta, x, at.pool)
     change = newton.slope * a - at.pool.cost * theta[-1]
-    ds, p_full = kernels.directions(change, w, at.pool, p, slack, aim)
+    ds, full = kernels.directions(change, w, at.pool, mult, slack, aim)
     of_rows, of_b = at.rows.times(theta), instance.penalised.times(theta)
-    bound = (surplus + difference * of_b) / D
+    size = (surplus + difference * of_b) / D
     return Step(
         theta=theta,
         a=a,
-        cuts=Pairs(np.where(newton.several, at.by_cut(ds) - change, 0.0), p_full),
+        cuts=Pairs(np.where(newton.several, at.by_cut(ds) - change, 0.0), full),
         limits=Pairs(of_rows, aim_limits - at.limits.multiplier / at.limits.slack * of_rows),
-        above=Pairs(bound - of_b, aim_above - D_above * (bound - of_b)),
-        below=Pairs(bound + of_b, aim_below - D_below * (bound + of_b)),
-        bound=bound,
+        above=Pairs(size - of_b, aim_above - D_above * (size - of_b)),
+        below=Pairs(size + of_b, aim_below - D_below * (size + of_b)),
+        size=size,
         **told,
     )
 
