@@ -1,13 +1,13 @@
 """Small random problems, and the objective computed the slow way, for the tests."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
 
 from wdrlr.model.encoding import level_matrix
-from wdrlr.model.metric import ground_metric
+from wdrlr.model.metric import Norm, ground_metric
 from wdrlr.model.problem import Problem
 
 
@@ -131,3 +131,26 @@ def worst_case_by_hand(problem, b):
     )
     assert found.status == 0
     return -found.fun
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL1(Norm):
+    """A norm that the package does not have: sum_j weights_j |v_j|."""
+
+    weights: np.ndarray
+
+    def value(self, v):
+        return float(self.weights @ np.abs(v))
+
+    def dual(self, b):
+        return float(np.max(np.abs(b) / self.weights))
+
+    def steepest(self, b, length=1.0):
+        j = np.argmax(np.abs(b) / self.weights)
+        return np.where(np.arange(b.size) == j, length * np.sign(b) / self.weights, 0.0)
+
+    def form(self, n):
+        return 1, np.diag(self.weights)
+
+    def dual_form(self, n):
+        return np.inf, np.diag(1 / self.weights)

@@ -1,7 +1,10 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
-from wdrlr.model.metric import GroundMetric, ground_metric
+from tests.instances import WeightedL1
+from wdrlr.model.metric import NORMS, GroundMetric, ground_metric
 
 
 def test_definition_2():
@@ -11,16 +14,41 @@ def test_definition_2():
     assert metric.label_change == 2.0
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
-def test_the_dual_norm_is_the_largest_product_with_a_vector_of_norm_one(norm):
-    rng = np.random.default_rng(0)
-    metric = ground_metric(1.0, 3, 0, norm=norm)
-    b = np.array([0.5, -2.0, 1.0])
-    shifts = rng.normal(size=(20_000, 3))
-    shifts /= np.array([metric.numeric_distance(shift) for shift in shifts])[:, None]
+SLOPES = ([0.5, -2.0, 1.0], [0.3, -2.0, 1.9], [0.0, 0.0, -1.0], [1.0, -1.0, 1.0])
+EVERY_NORM = pytest.mark.parametrize("norm", [*NORMS.values(), WeightedL1(np.array([0.5, 3.0, 1.0]))], ids=repr)
+
+
+@EVERY_NORM
+@pytest.mark.parametrize("b", SLOPES)
+def test_the_dual_norm_is_the_largest_product_with_a_vector_of_norm_one(norm, b):
+    """Against many directions, among them the corners of the balls: vectors of -1, 0 and 1."""
+    b = np.array(b)
+    corners = np.array([v for v in product([-1.0, 0.0, 1.0], repeat=3) if any(v)])
+    shifts = np.vstack([np.random.default_rng(0).normal(size=(5_000, 3)), corners])
+    shifts /= np.array([norm.value(v) for v in shifts])[:, None]
     largest = (shifts @ b).max()
-    assert largest <= metric.dual_norm(b) + 1e-12
-    assert largest >= 0.97 * metric.dual_norm(b)
+    assert largest <= norm.dual(b) * (1 + 1e-12)
+    assert largest >= 0.99 * norm.dual(b)
+
+
+@EVERY_NORM
+@pytest.mark.parametrize("b", SLOPES)
+def test_the_steepest_vectors_attain_the_dual_norm(norm, b):
+    b = np.array(b)
+    near = np.array([0.1, -0.2, 0.3])
+    for v in (norm.steepest(b, 3.0), norm.aligned(b, near, 3.0)):
+        assert norm.value(v) == pytest.approx(3.0)
+        assert v @ b == pytest.approx(3.0 * norm.dual(b))
+
+
+@EVERY_NORM
+def test_the_forms_of_conic_programs_and_the_unit_vectors_are_those_of_the_norm(norm):
+    for v in np.random.default_rng(1).normal(size=(20, 3)):
+        for value, (order, matrix) in ((norm.value, norm.form(3)), (norm.dual, norm.dual_form(3))):
+            assert value(v) == pytest.approx(np.linalg.norm(matrix @ v, order))
+            assert value(v) == value(np.abs(v))
+    assert norm.of_units(3).tolist() == [norm.value(unit) for unit in np.eye(3)]
+    assert norm.dual_order in (None, norm.dual_form(3)[0])
 
 
 def test_unit_scale_divides_everything_by_n_m_and_kappa():

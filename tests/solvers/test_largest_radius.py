@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from tests.instances import at, in_other_units, random_problem
-from wdrlr import WassersteinLogisticRegression, largest_radius, radius_max
+from wdrlr import WassersteinLogisticRegression, radius_max
 from wdrlr.model.certificate import worst_case_loss
+from wdrlr.solvers import largest_radius
 from wdrlr.solvers.closed_form import best_constant
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import ConicSolverError

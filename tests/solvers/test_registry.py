@@ -33,7 +33,7 @@ def calls():
 
     known = dict(SOLVERS)
     options = {"depth": (1, 2), "note": None}
-    register(Solver("mine", best_constant_only, options, lambda p: p >= 1, warm_start=True, shared=shared))
+    register(Solver("mine", best_constant_only, options, lambda p, norm: p >= 1, warm_start=True, shared=shared))
     yield called
     SOLVERS.clear()
     SOLVERS.update(known)
@@ -67,7 +67,11 @@ def test_a_solver_from_outside_warm_starts_and_shares(calls):
     [
         ({"solver_options": {"dept": 1}}, "'dept', but the solver 'mine' takes depth, note", {"solver_options": None}),
         ({"solver_options": {"depth": 3}}, "depth in solver_options must be 1 or 2", {"solver_options": {"depth": 2}}),
-        ({"p": 0.5}, "'mine' does not handle p = 0.5; use 'column-constraint'", {"solver": "column-constraint"}),
+        (
+            {"p": 0.5},
+            "'mine' does not handle p = 0.5 .*; use 'column-constraint'",
+            {"solver": "column-constraint"},
+        ),
         ({"solver": "mine "}, "must be a str among .*'mine'.*Got 'mine ' instead", {"solver": "mine"}),
     ],
 )
@@ -96,7 +100,7 @@ def test_a_name_is_given_once(name):
 
 @pytest.mark.parametrize(("p", "name"), [(1.0, "tailored"), (0.5, "column-constraint"), (2.0, "column-constraint")])
 def test_auto_is_the_first_that_handles_p(calls, p, name):
-    assert chosen_solver("auto", p).name == name
+    assert chosen_solver("auto", p, "l1").name == name
 
 
 @pytest.mark.parametrize(
@@ -111,6 +115,8 @@ def test_options_are_those_of_the_function(name, function):
 @pytest.mark.parametrize("p", [1.0, 2.0])
 def test_all_that_handle_p_agree(p):
     problem = random_problem(3, p=p)
-    values = [solve(problem, name, {}, "CLARABEL", 1e-7, 500).upper for name, one in SOLVERS.items() if one.handles(p)]
+    values = [
+        solve(problem, name, {}, "CLARABEL", 1e-7, 500).upper for name, one in SOLVERS.items() if one.handles(p, "l1")
+    ]
     assert len(values) == (3 if p == 1 else 2)
     assert np.ptp(values) <= 1e-7

@@ -55,7 +55,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     p : float, default 1.0
         Exponent of the categorical distance.
     norm : {"l1", "l2", "linf"}, default "l1"
-        Norm on the numeric features.
+        Norm on the numeric features; ``wdrlr.model.metric.Norm`` says how to add others.
     metric_scale : None or "unit", default None
         "unit" divides the metric by n + m + kappa; needs a finite kappa.
     l1_penalty : float, default 0.0
@@ -141,7 +141,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     _solve = staticmethod(solve)
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict] = {  # keys() are views: they have what is registered later, too
         "radius": [Interval(Real, 0, None, closed="left")],
         "label_cost": [
             Interval(Real, 0, None, closed="neither"),
@@ -149,7 +149,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             StrOptions({"n_categorical"}),
         ],
         "p": [Interval(Real, 0, None, closed="neither")],
-        "norm": [StrOptions(set(NORMS))],
+        "norm": [StrOptions(NORMS.keys())],
         "metric_scale": [None, StrOptions({"unit"})],
         "l1_penalty": [Interval(Real, 0, None, closed="left")],
         "penalize_intercept": ["boolean"],
@@ -158,7 +158,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "handle_unknown": [StrOptions({"error", "ignore"})],
         "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],  # a view: it has what is registered later, too
+        "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],
         "solver_options": [None, dict],
         "conic_solver": [StrOptions({"auto", "MOSEK", "CLARABEL", "SCS"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -223,7 +223,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        check_options(chosen_solver(self.solver, self.p), self.solver_options or {})
+        check_options(chosen_solver(self.solver, self.p, self.norm), self.solver_options or {})
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegression:
@@ -249,7 +249,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         last = self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
         problem = self._encode(X, y, sample_weight)
         options = dict(self.solver_options or {})
-        warm_start = self.warm_start and chosen_solver(self.solver, self.p).warm_start
+        warm_start = self.warm_start and chosen_solver(self.solver, self.p, self.norm).warm_start
         if warm_start and last and len(last.b) == problem.n_coefficients:
             options["start"] = last
         solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)

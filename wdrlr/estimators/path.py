@@ -128,7 +128,7 @@ def solve_grid(
     grid
         The problems differ in these only, and share what the solver can.
     """
-    options = {**(model.solver_options or {}), **chosen_solver(model.solver, model.p).shared(unit)}
+    options = {**(model.solver_options or {}), **chosen_solver(model.solver, model.p, model.norm).shared(unit)}
     return [
         model._solve(
             replace(unit, radius=float(radius), penalty=penalty * unit.penalty),

@@ -2,14 +2,124 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 
-# The order of each norm and of its dual norm, as numpy and cvxpy count them.
-NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
-DUAL_NORMS = {"l1": np.inf, "l2": 2, "linf": 1}
+
+class Norm(ABC):
+    """A norm on the numbers, ||v||, and its dual norm on their slopes, ||b||_* = max { b.v : ||v|| <= 1 }.
+
+    It must depend on the sizes |v_j| only, as the certificate knows no more of some vectors. An object of a subclass
+    becomes a norm of the package by ``NORMS["name"] = ...``. Which members are needed:
+
+    - always, by the metric and by each certificate: ``value`` and ``dual``;
+    - by worst-case distributions and ``radius_max``: ``steepest``;
+    - by the solvers "column-constraint" and "monolithic", which repair dual points by ``aligned``: ``form`` and
+      ``dual_form``.
+
+    The solver "tailored" has the norms l1, l2 and linf in it and takes no others.
+    """
+
+    dual_order: ClassVar[float | None] = None
+    """The order of the dual norm where that is one of NumPy's, which ``radius_max`` can state without tangents."""
+
+    @abstractmethod
+    def value(self, v: np.ndarray) -> float:
+        """||v||, of shape (n,) with n > 0."""
+
+    @abstractmethod
+    def dual(self, b: np.ndarray) -> float:
+        """||b||_*, of shape (n,) with n > 0."""
+
+    @abstractmethod
+    def steepest(self, b: np.ndarray, length: float = 1.0) -> np.ndarray:
+        """A v with ||v|| = length and b.v = length ||b||_*, for b other than 0; shapes (n,)."""
+
+    def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
+        """What ``steepest`` returns, or, where within rounding there are several such v, one near a given vector."""
+        return self.steepest(b, length)
+
+    def of_units(self, n: int) -> np.ndarray:
+        """The norms of the unit vectors; shape (n,)."""
+        return np.array([self.value(unit) for unit in np.eye(n)])
+
+    def form(self, n: int) -> tuple[float, np.ndarray]:
+        """An order, 1, 2 or infinity, and a matrix of n columns: ||v|| is the norm of that order of matrix @ v."""
+        raise NotImplementedError(f"{type(self).__name__} has no form; conic programs need ``form`` and ``dual_form``.")
+
+    def dual_form(self, n: int) -> tuple[float, np.ndarray]:
+        """The same for the dual norm."""
+        raise NotImplementedError(f"{type(self).__name__} has no form; conic programs need ``form`` and ``dual_form``.")
+
+
+class _OfOrder(Norm):
+    order: ClassVar[float]
+    dual_order: ClassVar[float]
+
+    def value(self, v: np.ndarray) -> float:
+        return _norm(v, self.order)
+
+    def dual(self, b: np.ndarray) -> float:
+        return _norm(b, self.dual_order)
+
+    def form(self, n: int) -> tuple[float, np.ndarray]:
+        return self.order, np.eye(n)
+
+    def dual_form(self, n: int) -> tuple[float, np.ndarray]:
+        return self.dual_order, np.eye(n)
+
+
+class L1(_OfOrder):
+    """sum_j |v_j|; its dual norm is the largest |b_j|."""
+
+    order, dual_order = 1, np.inf
+
+    def steepest(self, b: np.ndarray, length: float = 1.0) -> np.ndarray:
+        return np.where(np.arange(b.size) == np.argmax(np.abs(b)), length * np.sign(b), 0.0)
+
+    def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
+        largest = np.abs(b) >= (1 - 1e-5) * np.abs(b).max()
+        share = np.where(largest, np.maximum(near * np.sign(b), 0.0), 0.0)
+        share = share if share.sum() > 0 else largest.astype(float)
+        return length * np.sign(b) * share / share.sum()
+
+
+class L2(_OfOrder):
+    """(sum_j v_j^2)^(1/2), its own dual norm."""
+
+    order, dual_order = 2, 2
+
+    def steepest(self, b: np.ndarray, length: float = 1.0) -> np.ndarray:
+        return length * b / self.dual(b)
+
+
+class LInf(_OfOrder):
+    """The largest |v_j|; its dual norm is sum_j |b_j|."""
+
+    order, dual_order = np.inf, 1
+
+    def steepest(self, b: np.ndarray, length: float = 1.0) -> np.ndarray:
+        return length * np.sign(b)
+
+    def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
+        return np.where(np.abs(b) > 1e-5, self.steepest(b, length), np.clip(near, -length, length))
+
+
+def _norm(vector: np.ndarray, order: float) -> float:
+    """A norm whose squares neither overflow nor vanish."""
+    largest = np.abs(vector).max()
+    if not 0 < largest < np.inf:
+        return float(largest)
+    unit = 2.0 ** np.floor(np.log2(largest))
+    return float(unit * np.linalg.norm(vector / unit, order))
+
+
+NORMS: dict[str, Norm] = {"l1": L1(), "l2": L2(), "linf": LInf()}
+"""The norms by name."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +137,8 @@ class GroundMetric:
         kappa > 0, possibly ``inf`` (labels are then never changed).
     p : float
         Exponent of the categorical distance, > 0.
-    norm : {"l1", "l2", "linf"}
-        Norm on the numeric features.
+    norm : str
+        Norm on the numeric features: a name from ``NORMS``.
     scale : float
         What the whole distance is divided by.
     level_cost : float
@@ -40,6 +150,11 @@ class GroundMetric:
     norm: str = "l1"
     scale: float = 1.0
     level_cost: float = 1.0
+
+    @property
+    def number_norm(self) -> Norm:
+        """The norm on the numeric features, without ``scale``."""
+        return NORMS[self.norm]
 
     @property
     def label_change(self) -> float:
@@ -54,22 +169,13 @@ class GroundMetric:
         """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 1)."""
         if b_numeric.size == 0:
             return 0.0
-        return float(self.scale * _norm(b_numeric, DUAL_NORMS[self.norm]))
+        return float(self.scale * self.number_norm.dual(b_numeric))
 
     def numeric_distance(self, shift: np.ndarray) -> float:
         """Distance of two points whose numbers differ by ``shift`` (shape (n,)) and nothing else does."""
         if shift.size == 0:
             return 0.0
-        return float(_norm(shift, NORMS[self.norm]) / self.scale)
-
-
-def _norm(vector: np.ndarray, order: float) -> float:
-    """A norm whose squares neither overflow nor vanish."""
-    largest = np.abs(vector).max()
-    if not 0 < largest < np.inf:
-        return float(largest)
-    unit = 2.0 ** np.floor(np.log2(largest))
-    return float(unit * np.linalg.norm(vector / unit, order))
+        return float(self.number_norm.value(shift) / self.scale)
 
 
 def ground_metric(

@@ -26,7 +26,6 @@ import pandas as pd
 
 from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.encoding import as_pandas
-from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates, changed
 
@@ -129,7 +128,7 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
         missing = np.where(mass > 0, mass * log_loss(y * f), np.inf)
         i = int(np.argmin(missing))
         distance = unspent * problem.metric.scale / (eta * mass[i])
-        direction = steepest_direction(problem.metric, problem.numeric(b))
+        direction = problem.metric.number_norm.steepest(problem.numeric(b))
         x = np.vstack([x, x[i] - y[i] * distance * direction])
         z, y, sample = np.vstack([z, z[i]]), np.r_[y, y[i]], np.r_[sample, i]
         mass = np.r_[mass, eta * mass[i]]
@@ -213,16 +212,6 @@ def _envelope_steps(
         here[active], last[active] = target, steepness
     samples, targets, steepnesses, step_costs = (np.concatenate(parts) for parts in zip(*steps, strict=True))
     return samples, targets, steepnesses, step_costs
-
-
-def steepest_direction(metric: GroundMetric, b_numeric: np.ndarray) -> np.ndarray:
-    """The v with ||v|| = 1 and b_N.v = ||b_N||_*; b_N is not 0. Shapes (n,)."""
-    if metric.norm == "l2":
-        return b_numeric / np.linalg.norm(b_numeric)
-    if metric.norm == "linf":
-        return np.sign(b_numeric)
-    steepest = np.argmax(np.abs(b_numeric))
-    return np.where(np.arange(b_numeric.size) == steepest, np.sign(b_numeric), 0.0)
 
 
 def _costs(problem: Problem, sample: np.ndarray, x: np.ndarray, z: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -144,23 +144,11 @@ def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, number
     q = r[numbers] - target[numbers]
     left = max(left, 0.0)
     if numbers_bind:
-        target[numbers] += _aligned(q, b[numbers], left * problem.metric.scale, problem.metric.norm)
+        target[numbers] += problem.metric.number_norm.aligned(-b[numbers], q, left * problem.metric.scale)
     else:
         needed = problem.metric.numeric_distance(q)
         target[numbers] += q * (left / needed if needed > left else 1.0)
     return target
-
-
-def _aligned(q: np.ndarray, b_numeric: np.ndarray, size: float, norm: str) -> np.ndarray:
-    """The vector near q of the given norm with the largest product with -b_N; shapes (n,)."""
-    if norm == "l2":
-        return -size * b_numeric / np.linalg.norm(b_numeric)
-    if norm == "linf":
-        return np.where(np.abs(b_numeric) > 1e-5, -size * np.sign(b_numeric), np.clip(q, -size, size))
-    largest = np.abs(b_numeric) >= (1 - 1e-5) * np.abs(b_numeric).max()
-    share = np.where(largest, np.maximum(-q * np.sign(b_numeric), 0.0), 0.0)
-    share = share if share.sum() > 0 else largest.astype(float)
-    return -size * np.sign(b_numeric) * share / share.sum()
 
 
 def residual_charge(
@@ -245,7 +233,7 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
             f_constant, f_per_lam = upper / smaller if smaller > 0 else np.inf, apart
     f_per_lam += problem.level_changes[-1]
     constant, per_lam = np.full(p, 2.0 * f_constant), np.full(p, 2.0 * f_per_lam)
-    # One number: every norm here has ||e_j|| = 1.
+    # One number: l1, l2 and linf are 1 at the unit vectors; no others come here.
     constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, 1.0 / problem.metric.scale
     sizes = np.abs(problem.level_matrix).sum(axis=1)
     levels = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0

@@ -100,7 +100,8 @@ def _steepest(problem: Problem) -> float:
 def _units(problem: Problem) -> list[float]:
     """Distances by which the radius may be measured, the largest one first: of levels, of numbers, of labels."""
     metric, kappa = problem.metric, problem.metric.label_change
-    distances = (np.abs(problem.x).max(axis=0, initial=0.0) / metric.scale).tolist()
+    sizes = np.abs(problem.x).max(axis=0, initial=0.0)
+    distances = (sizes * metric.number_norm.of_units(problem.n_numeric) / metric.scale).tolist()
     if sum(problem.n_levels) > problem.n_categorical:
         distances.append(float(problem.level_changes[1]))
     if np.isfinite(kappa):
@@ -149,9 +150,9 @@ def _endless(problem: Problem, slope: dict[float, float]) -> bool:
 def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     """-min h(d), with distances counted in ``unit`` and every number in that of its column."""
     size = np.abs(problem.x).max(axis=0, initial=0.0)
-    # How large each slope of a number may be alone; what it can be worth is no more.
+    # How large each slope of a number may be alone, but for the norm; what it can be worth is no more.
     reach = size / problem.metric.scale / unit
-    nothing = reach < ACCURACY
+    nothing = reach * problem.metric.number_norm.of_units(problem.n_numeric) < ACCURACY
     size[nothing] = reach[nothing] = 1.0
     factor = np.ones(problem.n_coefficients)
     factor[1 : 1 + problem.n_numeric] = size
@@ -170,7 +171,7 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     if dear and _surplus(problem) == 0:
         # d_0 is worth nothing before it makes changes of labels pay, but a large one times rounding would be.
         own = replace(own, fit_intercept=False)
-    cone = problem.n_numeric > 1 and problem.metric.norm == "l2"
+    cone = problem.n_numeric > 1 and problem.metric.number_norm.dual_order == 2
     methods = ("CLARABEL", *LINEAR_METHODS) if cone else LINEAR_METHODS
     for method in methods:
         try:
@@ -186,13 +187,13 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
 def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], method: str) -> float:
     """-min h(d): a program that knows less than h, and cuts to make up for it until it finds what h has at its d.
 
-    For p = 1 the program knows all of h, unless tangents stand for the ball of the norm.
+    For p = 1 the program knows all of h, unless tangents stand for the ball of the dual norm.
     """
     program = _program(problem, reach, slope)
-    N, p, n = problem.n_samples, problem.n_coefficients, problem.n_numeric
+    N, p, n, norm = problem.n_samples, problem.n_coefficients, problem.n_numeric, problem.metric.number_norm
     excess = sp.eye_array(N, program.q.size, k=program.q.size - N, format="csr")
     known: set = set()
-    tangents = program.ball is not None and method != "CLARABEL"
+    tangents = n > 1 and (norm.dual_order is None or (norm.dual_order == 2 and method != "CLARABEL"))
     for _ in range(MOST_ROUNDS):
         x, value = _minimise(program, method)
         d, upper = x[:p].copy(), -value / N
@@ -211,8 +212,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
             rows.append(_wide(t[:, None] * new.rows(problem), 0, x.size) - (program.own + excess)[new.sample])
             limits.append(new.costs(problem))
         if outside:
-            direction = d[1 : 1 + n] / reach
-            rows.append(_wide((direction / np.linalg.norm(direction) / reach)[None, :], 1, x.size))
+            rows.append(_wide((norm.steepest(problem.numeric(d) / reach) / reach)[None, :], 1, x.size))
             limits.append(np.ones(1))
         program = replace(program, A=sp.vstack(rows, format="csr"), limit=np.concatenate(limits))
     if abs(upper - lower) > 1e-7 * max(upper, lower, 1e-3):
@@ -258,10 +258,7 @@ def _violated(problem: Problem, slope: dict[float, float], d: np.ndarray, s: np.
 
 def _length(problem: Problem, d: np.ndarray, reach: np.ndarray) -> float:
     """metric.dual_norm(d_N), whatever the units; the numbers' slopes must have at most 1."""
-    ratio = np.abs(problem.numeric(d)) / reach
-    if ratio.size == 0:
-        return 0.0
-    return float({"l1": ratio.max(), "l2": np.linalg.norm(ratio), "linf": ratio.sum()}[problem.metric.norm])
+    return problem.metric.number_norm.dual(problem.numeric(d) / reach) if problem.n_numeric else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,9 +314,10 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> 
         side = {sign: sp.diags_array((label == sign).astype(float)) for sign in (1.0, -1.0)}
         return block(N, d=push @ numbers, s=push @ at, up=side[-1.0] @ at, down=side[1.0] @ at)
 
-    linf = n > 1 and problem.metric.norm == "linf"
+    norm = problem.metric.number_norm
+    summed = n > 1 and norm.dual_order == 1
     sized = problem.penalty > 0
-    sized[1 : 1 + n] |= linf
+    sized[1 : 1 + n] |= summed
     sizes = sp.eye_array(p, format="csr")[np.flatnonzero(sized)]
     price = np.full(L, np.max(problem.level_changes[1:] / np.arange(1, m + 1), initial=0.0))
     own = worth(False)
@@ -334,12 +332,12 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> 
     if True in problem.label_flips:
         kappa = np.full(N, problem.metric.label_change)
         rows.append((worth(True) - own - block(N, excess=sp.eye_array(N)), kappa))
-    if linf:
+    if summed:
         rows.append((block(1, size=_wide(1 / reach[None, :], 1, p)), np.ones(1)))
 
     high = np.full(own.shape[1], np.inf)
     high[0] = np.inf if problem.fit_intercept else 0.0
-    high[1 : 1 + n] = np.where(reach < 1e20, reach, np.inf)
+    high[1 : 1 + n] = np.where(reach < 1e20, reach * norm.of_units(n), np.inf)
     low = -high
     low[-N - 2 * L :] = 0.0
     matrix = _wide(problem.level_matrix, 1 + n, p)
@@ -352,7 +350,7 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> 
         E=block(L, d=-matrix, s=level),
         low=low,
         high=high,
-        ball=block(n, d=_wide(np.diag(1 / reach), 1, p)) if n > 1 and problem.metric.norm == "l2" else None,
+        ball=block(n, d=_wide(np.diag(1 / reach), 1, p)) if n > 1 and norm.dual_order == 2 else None,
         own=own,
     )
 

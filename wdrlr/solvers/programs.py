@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from scipy.special import entr
 
 from wdrlr.model.cuts import Cuts
-from wdrlr.model.metric import DUAL_NORMS, NORMS
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.conic import ConicProgram, solve_conic
 
@@ -79,9 +78,10 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
         allowance["spent"] = _column(cuts.costs(problem) / problem.radius)
         inequalities.append(({"spent": -sp.eye_array(1)}, np.zeros(1)))
         if n:
-            numbers = problem.metric.scale * problem.radius * _numbers(problem)
-            widths["part"] = n
-            linear, cones = _norm_at_most(DUAL_NORMS[problem.metric.norm], "b", numbers, "spent")
+            order, matrix = problem.metric.number_norm.dual_form(n)
+            scaled = problem.metric.scale * problem.radius * (sp.csr_array(matrix) @ _numbers(problem))
+            widths["part"] = len(matrix)
+            linear, cones = _norm_at_most(order, "b", scaled, "spent")
             inequalities += linear
             second_order += cones
     if problem.penalty.any():
@@ -133,11 +133,12 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
     if problem.radius > 0:
         spent = {"mass": _column(cuts.costs(problem) / problem.radius).T}
         if n:
-            widths |= {"q": n, "toll": 1, "part": n}
+            order, matrix = problem.metric.number_norm.form(n)
+            widths |= {"q": n, "toll": 1, "part": len(matrix)}
             balance["q"] = -_numbers(problem).T
             spent["toll"] = sp.eye_array(1)
-            scaled = sp.eye_array(n) / (problem.metric.scale * problem.radius)
-            linear, second_order = _norm_at_most(NORMS[problem.metric.norm], "q", scaled, "toll")
+            scaled = sp.csr_array(matrix) / (problem.metric.scale * problem.radius)
+            linear, second_order = _norm_at_most(order, "q", scaled, "toll")
             inequalities += linear
         inequalities.insert(0, (spent, np.ones(1)))
     if problem.penalty.any():

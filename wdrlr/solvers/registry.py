@@ -27,7 +27,8 @@ class Solver:
     options : mapping
         The names of its ``solver_options``, each with the values that it may have, or None for any.
     handles : callable
-        Whether it handles the exponent p of the categorical distance. By default it handles all.
+        ``handles(p, norm)``: whether it can do with this exponent of the categorical distance and this norm on the
+        numbers. By default it can with all.
     warm_start : bool
         Whether ``solve`` takes ``start``, the ``Solution`` of a similar problem with as many coefficients, or None.
     shared : callable
@@ -37,7 +38,7 @@ class Solver:
     name: str
     solve: Callable[..., Solution]
     options: Mapping[str, tuple | None] = field(default_factory=dict)
-    handles: Callable[[float], bool] = lambda p: True
+    handles: Callable[[float, str], bool] = lambda p, norm: True
     warm_start: bool = False
     shared: Callable[[Problem], dict[str, Any]] = lambda problem: {}
 
@@ -59,20 +60,21 @@ def register(solver: Solver) -> None:
     SOLVERS[solver.name] = solver
 
 
-def chosen_solver(solver: str, p: float) -> Solver:
-    """The solver of that name; for "auto", the first one registered that handles p.
+def chosen_solver(solver: str, p: float, norm: str) -> Solver:
+    """The solver of that name; for "auto", the first one registered that handles p and the norm.
 
     Raises
     ------
     ValueError
-        If there is none, or if it does not handle p.
+        If there is none, or if it does not handle them.
     """
-    able = [known for known in SOLVERS.values() if known.handles(p)]
+    able = [known for known in SOLVERS.values() if known.handles(p, norm)]
     chosen = able[0] if solver == "auto" else SOLVERS.get(solver)
     if chosen is None:
         raise ValueError(f"there is no solver {solver!r}; use {_listed(SOLVERS)} or 'auto'.")
     if chosen not in able:
-        raise ValueError(f"the solver {solver!r} does not handle p = {p}; use {_listed(one.name for one in able)}.")
+        others = _listed(other.name for other in able)
+        raise ValueError(f"the solver {solver!r} does not handle p = {p} with the norm {norm!r}; use {others}.")
     return chosen
 
 
@@ -89,7 +91,7 @@ def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
 
 def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
     """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
-    chosen = chosen_solver(solver, problem.metric.p)
+    chosen = chosen_solver(solver, problem.metric.p, problem.metric.norm)
     return chosen.solve(problem, tol=tol, max_iter=max_iter, conic_solver=conic_solver, **options)
 
 
@@ -131,7 +133,7 @@ register(
     Solver(
         "tailored",
         _tailored,
-        handles=lambda p: p == 1,
+        handles=lambda p, norm: p == 1 and norm in ("l1", "l2", "linf"),
         warm_start=True,
         shared=lambda problem: {"coordinates": Coordinates(problem)},
     )

@@ -1,0 +1,85 @@
+"""A norm from outside: every solver that handles it fits it, and certificate, worst case and radius_max know it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.instances import WeightedL1, random_coefficients, random_problem
+from wdrlr import WassersteinLogisticRegression, radius_max
+from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.metric import NORMS, Norm
+from wdrlr.model.worst_case import worst_case_distribution
+from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
+from wdrlr.solvers.largest_radius import largest_useful_radius
+
+WEIGHTS = np.array([0.5, 3.0, 1.25])
+
+
+@pytest.fixture(autouse=True)
+def norms(monkeypatch):
+    monkeypatch.setitem(NORMS, "weighted", WeightedL1(WEIGHTS))
+    monkeypatch.setitem(NORMS, "half", WeightedL1(np.array([0.5])))
+
+
+def posed_both_ways(seed, **setting):
+    """With the weighted norm, and with l1 on numbers that are multiplied by the weights."""
+    problem = random_problem(seed, n=3, N=25, norm="weighted", **setting)
+    factor = np.ones(problem.n_coefficients)
+    factor[1:4] = WEIGHTS
+    metric = replace(problem.metric, norm="l1")
+    other = replace(problem, x=problem.x * WEIGHTS, metric=metric, penalty=problem.penalty * factor)
+    return problem, other, factor
+
+
+@pytest.mark.parametrize("solver", [solve_column_constraint, solve_monolithic])
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("setting", [{}, {"gamma": 0.01, "radius": 0.02, "p": 2.0}, {"label_cost": np.inf}])
+def test_the_conic_solvers_fit_it(solver, form, setting):
+    problem, other, factor = posed_both_ways(1, **setting)
+    ours, theirs = solver(problem, form=form), solver(other, form=form)
+    assert 0 <= ours.gap <= 1e-6
+    assert ours.upper == pytest.approx(theirs.upper, abs=2e-6)
+    assert ours.b[1:4].any()
+    assert worst_case_loss(other, ours.b / factor)[0] == pytest.approx(worst_case_loss(problem, ours.b)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("setting", [{}, {"gamma": 0.01}, {"label_cost": np.inf}, {"p": 2.0}])
+def test_the_largest_useful_radius(setting):
+    for seed in range(4):
+        problem, other, _ = posed_both_ways(seed, **setting)
+        assert largest_useful_radius(problem) == pytest.approx(largest_useful_radius(other), rel=1e-6)
+
+
+def test_the_worst_case():
+    problem, _, _ = posed_both_ways(2, radius=0.2)
+    worst = worst_case_distribution(problem, random_coefficients(problem, 2, size=5.0), eta=1e-7)
+    assert not worst.attained
+    assert worst.transport_cost == pytest.approx(0.2, rel=1e-9)
+    assert worst.expected_loss == pytest.approx(worst.worst_case_loss, abs=1e-5)
+
+
+def test_the_classifier_has_it_by_name():
+    """Half of the norm is the norm of half the numbers, whose slopes are twice as large."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1))
+    y = X[:, 0] + rng.normal(size=40) > 0
+    model = WassersteinLogisticRegression(0.05, norm="half").fit(X, y)
+    halved = WassersteinLogisticRegression(0.05).fit(X / 2, y)
+    assert 0 <= model.gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(halved.objective_, abs=2e-6)
+    assert radius_max(X, y, norm="half") == pytest.approx(radius_max(X / 2, y), rel=1e-8)
+    with pytest.raises(ValueError, match=r"'tailored' does not handle p = 1\.0 with the norm 'half'; use 'column-con"):
+        WassersteinLogisticRegression(norm="half", solver="tailored").fit(X, y)
+
+
+def test_a_norm_without_forms_says_what_it_lacks(monkeypatch):
+    class Bare(WeightedL1):
+        form, dual_form = Norm.form, Norm.dual_form
+
+    monkeypatch.setitem(NORMS, "bare", Bare(WEIGHTS))
+    problem = random_problem(0, n=3, norm="bare")
+    assert largest_useful_radius(problem) > 0
+    for form in ("primal", "dual"):
+        with pytest.raises(NotImplementedError, match="Bare has no form; conic programs need"):
+            solve_column_constraint(problem, form=form)
