@@ -482,7 +482,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
             ),
             radius=float(self.radius),
             penalty=penalty,
-            coef_bound=np.inf if self.coef_bound is None else float(self.coef_bound),
+            coef_bound=np.array(np.inf if self.coef_bound is None else self.coef_bound, dtype=float),
             fit_intercept=bool(self.fit_intercept),
         )
 

@@ -54,7 +54,7 @@ class Problem:
         Wasserstein radius, in units of the metric. At 0 the problem is plain logistic regression.
     penalty : ndarray of shape (1 + n + k,)
         l1 penalty of each coefficient.
-    coef_bound : ndarray of shape (1 + n + k,), or float
+    coef_bound : ndarray of shape (1 + n + k,) or ()
         Coefficient j lies in [-coef_bound_j, coef_bound_j]; one number stands for all. inf: not bounded.
     fit_intercept : bool
         If False, b_0 = 0.
@@ -69,7 +69,7 @@ class Problem:
     metric: GroundMetric
     radius: float
     penalty: np.ndarray
-    coef_bound: np.ndarray | float = np.inf
+    coef_bound: np.ndarray = field(default_factory=lambda: np.array(np.inf))
     fit_intercept: bool = True
     offsets: np.ndarray = field(init=False)
 

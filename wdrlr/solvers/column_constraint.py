@@ -38,7 +38,7 @@ class Easing:
     schedule: str = "every-200"
     threshold: str = "constant"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.schedule not in ("every-200", "geometric"):
             raise ValueError(f'the easing schedule must be "every-200" or "geometric", not {self.schedule!r}.')
         if self.threshold not in ("constant", "growing"):
@@ -72,12 +72,12 @@ def solve_column_constraint(
 ) -> Solution:
     """Algorithm 1, started from the cuts (i, z_i) of the data.
 
-    In every round t the program of Theorem 1 is solved with the cuts in hand; theta is its value. Then the most
-    violated cut of each label is added; with violations vartheta,
+    In every round t the program of Theorem 1 is solved with the cuts in hand; LB_t is its value. Then the most violated
+    cut of each label is added; with violations vartheta,
 
-        LB_t = theta,   UB_t = min { UB_{t-1}, theta + log(1 + max vartheta) },
+        UB_t = min { UB_{t-1}, LB_t + log(1 + max vartheta) },
 
-    until UB_t - LB_t <= tol / 2. The other half of ``tol`` is for the certificate, which does not trust theta.
+    until UB_t - LB_t <= tol / 2. The other half of ``tol`` is for the certificate, which trusts neither.
 
     Parameters
     ----------
@@ -109,19 +109,17 @@ def solve_column_constraint(
     deadline = perf_counter() + time_limit
     given, problem = problem, _in_own_units(problem)
     cuts = initial_cuts(problem)
-    known = set(cuts.keys())
     deleted: set = set()
     n_eased = 0
     bounds: list[tuple[float, float]] = []
     upper = np.inf
     separation_seconds = solver_seconds = 0.0
-    last: tuple[Cuts, ProgramSolution] | None = None
-    while len(bounds) < max_rounds:
+    while True:
         start = perf_counter()
         try:
-            program = _solve_either_form(problem, cuts, form, conic_solver, deadline)
+            program, solved = _solve_either_form(problem, cuts, form, conic_solver, deadline), cuts
         except ConicSolverError:
-            if last is None:
+            if not bounds:
                 raise
             break
         solver_seconds += perf_counter() - start
@@ -131,29 +129,23 @@ def solve_column_constraint(
         separation_seconds += perf_counter() - start
         upper = min(upper, program.value + excess)
         bounds.append((program.value, upper))
-        last = (cuts, program)
         logger.debug("round %d: LB %.8f, UB %.8f, %d cuts", len(bounds), *bounds[-1], len(cuts))
-        if upper - program.value <= tol / 2:
+        if upper - program.value <= tol / 2 or len(bounds) >= max_rounds:
             break
 
+        known = set(cuts.keys())
         fresh = np.array([key not in known for key in new.keys()], dtype=bool)
         if not fresh.any():
             break  # what is violated is there already: the solver is at the end of its accuracy
         if easing is not None and easing.is_due(len(bounds)):
-            slack = _slack(problem, cuts, program)
-            keys = cuts.keys()
-            keep = np.array(
-                [value <= easing.slack(n_eased) or key in deleted for key, value in zip(keys, slack, strict=True)]
-            )
-            gone = {key for key, kept in zip(keys, keep, strict=True) if not kept}
-            deleted |= gone
-            known -= gone
+            tight = _slack(problem, cuts, program) <= easing.slack(n_eased)
+            keep = tight | np.array([key in deleted for key in cuts.keys()])
+            deleted.update(cuts[~keep].keys())
             cuts = cuts[keep]
             n_eased += 1
         cuts = join(cuts, new[fresh])
-        known.update(new[fresh].keys())
 
-    solution = _certified(given, problem, *last, tol, form, conic_solver, deadline, keep_residue)
+    solution = _certified(given, problem, solved, program, tol, form, conic_solver, deadline, keep_residue)
     return replace(
         solution,
         n_rounds=len(bounds),

@@ -251,4 +251,4 @@ def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> Con
         raise
     # cvxpy's Lagrangian adds multiplier times expression for an equation.
     multipliers = np.concatenate([-constraints[0].dual_value, constraints[1].dual_value])
-    return ConicPoint(x.value, float(posed.value), multipliers)
+    return ConicPoint(np.asarray(x.value), float(posed.value), multipliers)
