@@ -23,6 +23,7 @@ from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.metric import NORMS, ground_metric
 from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
 from wdrlr.model.worst_case import atoms_table, worst_case_distribution
+from wdrlr.solvers.conic import SETTINGS
 from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.registry import SOLVERS, check_options, chosen_solver, solve
@@ -160,7 +161,7 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         "fit_intercept": ["boolean"],
         "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],
         "solver_options": [None, dict],
-        "conic_solver": [StrOptions({"auto", "MOSEK", "CLARABEL", "SCS"})],
+        "conic_solver": [StrOptions({"auto", *SETTINGS})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],

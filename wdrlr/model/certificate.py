@@ -96,10 +96,10 @@ def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certifica
     upper, lam = objective(problem, b)
     rounding = _rounding_of_objective(problem, b, upper)
     # b = 0 has log 2, and so has the optimum at most; b too bounds it, unless it breaks a constraint.
-    level = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
+    ceiling = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
     if (problem.feasible(b) == b).all():
-        level = min(upper + rounding, level)
-    least = max((dual_value(problem, dual, level, b) for dual in dual_points), default=0.0)
+        ceiling = min(upper + rounding, ceiling)
+    least = max((dual_value(problem, dual, ceiling, b) for dual in dual_points), default=0.0)
     return Certificate(upper, least - rounding, lam)
 
 
@@ -407,7 +407,7 @@ def _bounds(
 
     A change of one feature, for c_1, is enough to compare two of its levels: they differ by twice that, with c_1, at
     most. Whether labels can be changed or not, the same holds within each class, with L(-f) for y = 1 and L(f) for y =
-    -1: with W the weight of the smaller class, |f(v)| <= upper / W + lam (c + d), d the distance of the classes' means.
+    -1: |f(v)| <= upper / w_min + lam (c + d), w_min the weight of the smaller class, d the distance of their means.
     Two levels of a feature differ by no more than twice that, and so does every slope of a category.
 
     Returns
@@ -419,15 +419,15 @@ def _bounds(
     cap : ndarray of shape (1 + n + k,)
         What the box allows, and a penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
     """
-    n, w, x, p = problem.n_numeric, problem.w, problem.x, len(b)
+    n, w, x, n_b = problem.n_numeric, problem.w, problem.x, len(b)
     center = np.clip(w @ x, x.min(axis=0), x.max(axis=0)) if problem.fit_intercept else np.zeros(n)
     bounds = []
     if problem.radius == 0:
-        scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(p - 1 - n)])
+        scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(n_b - 1 - n)])
         size = np.abs(b) * scale
         size[0] = abs(b[0] + center @ problem.numeric(b))
         constant = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
-        bounds.append((constant, np.zeros(p)))
+        bounds.append((constant, np.zeros(n_b)))
     else:
         # A reference level whose score is not 0 adds to f at the means, and so does the rounding of these.
         matrix = np.abs(problem.level_matrix)
@@ -436,21 +436,21 @@ def _bounds(
         all_changed, one_changed = problem.level_changes[-1], problem.level_changes[min(1, problem.n_categorical)]
 
         def of(constant: float, at_means: float, of_levels: float) -> tuple[np.ndarray, np.ndarray]:
-            per_lam = np.full(p, 2 * of_levels)
+            per_lam = np.full(n_b, 2 * of_levels)
             per_lam[0] = at_means + references * 2 * of_levels + 2 * blur
-            return constant * np.concatenate([[1 + 2 * references], np.full(p - 1, 2.0)]), per_lam
+            return constant * np.concatenate([[1 + 2 * references], np.full(n_b - 1, 2.0)]), per_lam
 
         kappa, plus = problem.metric.label_change, problem.y > 0
         if np.isfinite(kappa):
             bounds.append(of(upper, all_changed + kappa, one_changed + kappa))
-        weight = min(w[plus].sum(), w[~plus].sum())
-        if weight > 0:
-            means = [w[some] @ x[some] / w[some].sum() for some in (plus, ~plus)]
+        w_min = min(w[plus].sum(), w[~plus].sum())
+        if w_min > 0:
+            means = [w[rows] @ x[rows] / w[rows].sum() for rows in (plus, ~plus)]
             apart = all_changed + problem.metric.numeric_distance(means[0] - means[1]) + 2 * blur
-            bounds.append(of(upper / weight, apart, apart))
+            bounds.append(of(upper / w_min, apart, apart))
         if not bounds:
-            bounds.append((np.full(p, np.inf), np.zeros(p)))
-    cap = np.divide(upper, problem.penalty, out=np.full(p, np.inf), where=problem.penalty > 0)
+            bounds.append((np.full(n_b, np.inf), np.zeros(n_b)))
+    cap = np.divide(upper, problem.penalty, out=np.full(n_b, np.inf), where=problem.penalty > 0)
     cap = np.minimum(problem.coef_bound, cap)
     cap[0] += _product(np.abs(center), cap[1 : 1 + n]).sum()
     at_most = [(constant * (1 + 32 * UNIT), per_lam * (1 + 32 * UNIT)) for constant, per_lam in bounds]

@@ -9,6 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+TIE = 1e-5
+"""Slopes that close to the largest one, or to 0, may be there but for a solver's tolerance; see ``Norm.aligned``."""
+
 
 class Norm(ABC):
     """A norm on the numbers, ||v||, and its dual norm on their slopes, ||b||_* = max { b.v : ||v|| <= 1 }.
@@ -82,7 +85,7 @@ class L1(_OfOrder):
         return np.where(np.arange(b.size) == np.argmax(np.abs(b)), length * np.sign(b), 0.0)
 
     def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
-        largest = np.abs(b) >= (1 - 1e-5) * np.abs(b).max()
+        largest = np.abs(b) >= (1 - TIE) * np.abs(b).max()
         share = np.where(largest, np.maximum(near * np.sign(b), 0.0), 0.0)
         share = share if share.sum() > 0 else largest.astype(float)
         return length * np.sign(b) * share / share.sum()
@@ -106,7 +109,7 @@ class LInf(_OfOrder):
         return length * np.sign(b)
 
     def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
-        return np.where(np.abs(b) > 1e-5, self.steepest(b, length), np.clip(near, -length, length))
+        return np.where(np.abs(b) > TIE, self.steepest(b, length), np.clip(near, -length, length))
 
 
 def _norm(vector: np.ndarray, order: float) -> float:

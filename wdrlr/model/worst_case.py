@@ -3,8 +3,8 @@
 For fixed b, nature's problem sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } is a linear program in the masses mu_ic that
 sample i sends to its candidates c, and in what is spent on moving numbers:
 
-    maximise    sum_ic mu_ic L_ic + theta dual_norm(b_N)
-    subject to  sum_c mu_ic = w_i for every i,   sum_ic mu_ic cost_c + theta <= radius,   mu, theta >= 0.
+    maximise    sum_ic mu_ic L_ic + toll dual_norm(b_N)
+    subject to  sum_c mu_ic = w_i for every i,   sum_ic mu_ic cost_c + toll <= radius,   mu, toll >= 0.
 
 The candidates are those of Algorithm 2: among all z with d changes one has the largest loss, whatever the multiplier.
 So 2 (m + 1) of them a sample make the program exact, without column generation. And since one constraint couples the
@@ -72,12 +72,12 @@ class WorstCase:
 def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) -> WorstCase:
     """A distribution in the Wasserstein ball with the largest expected loss at the coefficients b.
 
-    Where changes of levels and labels leave a part theta of the radius unspent, because moving numbers pays more
+    Where changes of levels and labels leave a part toll of the radius unspent, because moving numbers pays more
     (lam = metric.dual_norm(b_N) in the dual), the supremum is not attained: the loss of a moved mass grows by less
     than dual_norm(b_N) a unit of cost, and comes closer to it the farther it goes. What is returned then is a member
     of a sequence that approaches the supremum, as in Appendix B: the share eta of the mass of one sample moves off by
 
-        theta metric.scale / (eta w_i)    along the direction v with ||v|| = 1 and b_N.v = -y ||b_N||_*.
+        toll metric.scale / (eta w_i)    along the direction v with ||v|| = 1 and b_N.v = -y ||b_N||_*.
 
     The cost is then the radius, and eta w_i L(y f) at most is missing in the loss. The sample is the one for which this
     is least: with equal weights, the one that f gets most wrong.
@@ -104,8 +104,8 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
     if not isinstance(eta, Real) or not 0 < eta <= 1:
         raise ValueError(f"eta, the share of a row's mass that escapes, must be above 0 and at most 1, not {eta!r}.")
     found = [candidates(problem, b, flipped) for flipped in problem.label_flips]
-    losses = log_loss(np.hstack([own.argument for own in found]))
-    costs = np.concatenate([own.cost for own in found])
+    losses = log_loss(np.hstack([of_label.argument for of_label in found]))
+    costs = np.concatenate([of_label.cost for of_label in found])
     gain = problem.metric.dual_norm(problem.numeric(b))
     choice, split, split_choice, split_mass, unspent = _spend(problem, losses, costs, gain)
 
@@ -114,9 +114,9 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
     choice = np.r_[choice, split_choice]
     flipped, n_changes = np.divmod(choice, problem.n_categorical + 1)
     z = np.empty((len(sample), problem.n_categorical), dtype=problem.z.dtype)
-    for flip, own in enumerate(found):
+    for flip, of_label in enumerate(found):
         atoms = flipped == flip
-        z[atoms] = changed(problem, own, n_changes[atoms], sample[atoms])
+        z[atoms] = changed(problem, of_label, n_changes[atoms], sample[atoms])
     y = np.where(flipped == 1, -1.0, 1.0) * problem.y[sample]
     x = problem.x[sample]
     mass = np.r_[problem.w, split_mass]

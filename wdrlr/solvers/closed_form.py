@@ -15,22 +15,22 @@ LARGEST_COUPLING = 30_000_000
 def best_constant(problem: Problem) -> np.ndarray:
     """The best coefficients whose slopes are all 0; shape (1 + n + k,).
 
-    Let P >= 1/2 be the weight of the larger class, c its label and b_0 = c beta with beta >= 0. The adversary can only
-    change labels, and only those of the larger class pay, at most beta each for the price kappa: the objective is
+    Let w_max >= 1/2 be the weight of the larger class, c its label and b_0 = c beta with beta >= 0. The adversary can
+    only change labels, and only those of the larger class pay, at most beta each for the price kappa: the objective is
 
-        P L(-beta) + (1 - P) L(beta) + beta radius / kappa + penalty_0 beta    (radius < kappa P),
+        w_max L(-beta) + (1 - w_max) L(beta) + beta radius / kappa + penalty_0 beta    (radius < kappa w_max),
 
-    minimal where sigmoid(beta) = P - radius / kappa - penalty_0, or at 0 if that is below 1/2. kappa is in units of the
-    metric. Labels that cannot be changed are the case radius / kappa = 0; if there is then one class only and no
+    minimal where sigmoid(beta) = w_max - radius / kappa - penalty_0, or at 0 if that is below 1/2. kappa is in units of
+    the metric. Labels that cannot be changed are the case radius / kappa = 0; if there is then one class only and no
     penalty, b_0 has no best value and stays 0.
     """
     b = np.zeros(problem.n_coefficients)
     share = float(problem.w[problem.y > 0].sum())
-    P = max(share, 1 - share)
+    w_max = max(share, 1 - share)
     slope = problem.penalty[0] + problem.radius / problem.metric.label_change
     beta = 0.0
-    if problem.fit_intercept and 0.5 < P - slope < 1:
-        beta = min(float(logit(P - slope)), float(problem.coef_bound[0]))
+    if problem.fit_intercept and 0.5 < w_max - slope < 1:
+        beta = min(float(logit(w_max - slope)), float(problem.coef_bound[0]))
     b[0] = beta if share >= 0.5 else -beta
     return b
 
@@ -46,42 +46,42 @@ def optimal_constant(problem: Problem) -> tuple[np.ndarray, DualPoint] | None:
     """The best constant model and the dual point that proves it optimal, if the radius is large enough; else None.
 
     Changing every label with probability 1/2, for kappa / 2, makes labels and features independent, and b = 0 optimal.
-    Another way, for p >= 1, is this: let beta be the weight of the smaller class; change the labels of the larger one's
-    surplus 1 - 2 beta with probability 1/2; in the rest, move the features of both classes half-way to each other,
-    which for a category costs the total variation distance of its levels between the classes, and for the numbers half
-    the distance of their means:
+    Another way, for p >= 1, is this: let w_min be the weight of the smaller class; change the labels of the larger
+    one's surplus 1 - 2 w_min with probability 1/2; in the rest, move the features of both classes half-way to each
+    other, which for a category costs the total variation distance of its levels between the classes, and for the
+    numbers half the distance of their means:
 
-        kappa (1/2 - beta) + beta (sum of total variations + ||mean_+ - mean_-|| / 2)      (over the metric's scale).
+        kappa (1/2 - w_min) + w_min (sum of total variations + ||mean_+ - mean_-|| / 2)      (over the metric's scale).
 
     Under such a distribution all coefficients have derivative 0 at b = 0, so no b has an objective below log 2.
 
     Labels that cannot be changed leave the best constant model. It is optimal from the radius on at which the features
     of the smaller class can be moved to those of the larger one,
 
-        beta (sum of total variations + ||mean_+ - mean_-||)      (over the metric's scale).
+        w_min (sum of total variations + ||mean_+ - mean_-||)      (over the metric's scale).
 
     Whether the dual point proves what it should, its certificate says: penalties and bounds can be in the way.
     """
     if problem.radius == 0:
         return None
     kappa = problem.metric.label_change
-    beta = float(min(problem.w[problem.y > 0].sum(), problem.w[problem.y < 0].sum()))
+    w_min = float(min(problem.w[problem.y > 0].sum(), problem.w[problem.y < 0].sum()))
     flips = np.isfinite(kappa)
     b = np.zeros(problem.n_coefficients) if flips else best_constant(problem)
     if flips and problem.radius >= kappa / 2:
         return b, _stay(problem, np.full(problem.n_samples, 0.5), np.full(problem.n_samples, 0.5))
     coupled = problem.n_samples * problem.n_categorical**2 <= LARGEST_COUPLING
-    if beta == 0 or problem.metric.p < 1 or not (flips or problem.fit_intercept) or not coupled:
+    if w_min == 0 or problem.metric.p < 1 or not (flips or problem.fit_intercept) or not coupled:
         return None
     probability, mixture, cost = _towards_each_other(problem, 0.5 if flips else 1.0)
-    if problem.radius < (kappa * (0.5 - beta) + cost if flips else cost):
+    if problem.radius < (kappa * (0.5 - w_min) + cost if flips else cost):
         return None
     larger = problem.y == (1.0 if problem.w[problem.y > 0].sum() >= 0.5 else -1.0)
     slope = expit(-problem.y * b[0])
     if not flips:
         probability[larger] = 0.0
         return b, _spread(problem, probability, mixture, np.ones(problem.n_samples), slope)
-    surplus = np.where(larger, 1.0 - beta / (1.0 - beta), 0.0)
+    surplus = np.where(larger, 1.0 - w_min / (1.0 - w_min), 0.0)
     return b, _joined(_stay(problem, surplus / 2, slope), _spread(problem, probability, mixture, 1.0 - surplus, slope))
 
 
@@ -98,26 +98,26 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
         Transport cost of moving as much mass as the smaller class has, in both classes a half or in one the whole way.
     """
     plus, minus = problem.y > 0, problem.y < 0
-    weight = {side: problem.w[some].sum() for side, some in ((0, minus), (1, plus))}
-    beta = min(weight.values())
+    weight = {side: problem.w[rows].sum() for side, rows in enumerate((minus, plus))}
+    w_min = min(weight.values())
     probability = np.zeros((problem.n_samples, problem.n_categorical))
     mixture = np.zeros((2, sum(problem.n_levels)))
     variation = 0.0
     for j, (start, levels) in enumerate(zip(problem.offsets, problem.n_levels, strict=True)):
         share = [
-            np.bincount(problem.z[some, j], problem.w[some], levels) / weight[side]
-            for side, some in enumerate((minus, plus))
+            np.bincount(problem.z[rows, j], problem.w[rows], levels) / weight[side]
+            for side, rows in enumerate((minus, plus))
         ]
-        for side, some in enumerate((minus, plus)):
+        for side, rows in enumerate((minus, plus)):
             surplus = share[side] - share[1 - side]
             leaves = part * np.maximum(surplus, 0.0) / np.where(share[side] > 0, share[side], 1.0)
-            probability[some, j] = leaves[problem.z[some, j]]
+            probability[rows, j] = leaves[problem.z[rows, j]]
             mixture[side, start : start + levels] = np.maximum(-surplus, 0.0)
         variation += np.abs(share[0] - share[1]).sum() / 2
-    means = [problem.w[some] @ problem.x[some] / weight[side] for side, some in enumerate((minus, plus))]
+    means = [problem.w[rows] @ problem.x[rows] / weight[side] for side, rows in enumerate((minus, plus))]
     shift = problem.metric.numeric_distance(means[1] - means[0])
     one_change = float(problem.metric.level_changes(1)[1])
-    return probability, mixture, float(beta * (variation * one_change + part * shift))
+    return probability, mixture, float(w_min * (variation * one_change + part * shift))
 
 
 def _stay(problem: Problem, share: np.ndarray, slope: np.ndarray) -> DualPoint:
@@ -174,16 +174,16 @@ def _spread(
     )
 
 
-def _joined(one: DualPoint, other: DualPoint) -> DualPoint:
+def _joined(stay: DualPoint, spread: DualPoint) -> DualPoint:
     """The cuts of both; the first has no changes."""
     return DualPoint(
-        sample=np.concatenate([one.sample, other.sample]),
-        flipped=np.concatenate([one.flipped, other.flipped]),
-        mass=np.concatenate([one.mass, other.mass]),
-        v=np.concatenate([one.v, other.v]),
-        start=np.concatenate([one.start[:-1], other.start]),
-        feature=other.feature,
-        level=other.level,
-        mixture=other.mixture,
-        wall=one.wall,
+        sample=np.concatenate([stay.sample, spread.sample]),
+        flipped=np.concatenate([stay.flipped, spread.flipped]),
+        mass=np.concatenate([stay.mass, spread.mass]),
+        v=np.concatenate([stay.v, spread.v]),
+        start=np.concatenate([stay.start[:-1], spread.start]),
+        feature=spread.feature,
+        level=spread.level,
+        mixture=spread.mixture,
+        wall=stay.wall,
     )

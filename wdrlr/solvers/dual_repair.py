@@ -9,11 +9,24 @@ from wdrlr.model.certificate import DualPoint, worst_case_loss
 from wdrlr.model.cuts import Cuts, data_cuts, join
 from wdrlr.model.problem import Problem, log_loss
 
-# At radius 0 and without a box, for which size of |b_j| max_i |x_ij| residuals are charged.
 LARGEST_COEFFICIENT = 1e4
+"""At radius 0 and without a box, for which size of |b_j| max_i |x_ij| residuals are charged."""
 
 LEAST_CLASS = 1e-3
 """Weight of the smaller class below which bounds from the classes are no help if labels can be changed."""
+
+NEGLIGIBLE = 1e-5
+"""Coefficients and multipliers below this may be 0 but for a solver's tolerance."""
+
+NEARLY_ACTIVE = 1e-6
+"""Relative distance from its limit within which an inequality is taken to hold with equality."""
+
+SLACK_OF_NO_CUT = 1e-4
+"""Slack above which a cut can have no mass at an optimum."""
+
+BALANCING_STEPS = 6
+RIDGE = 1e-12
+"""Of the least squares that balance v: how often, and what makes the matrix regular."""
 
 
 def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, tol: float) -> list[DualPoint]:
@@ -39,9 +52,9 @@ def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, t
     # but where all values are close together (b near 0), slack says little about which masses are real.
     value = log_loss(rows @ b) - np.nan_to_num(lam * costs)
     slack = _largest(value, cuts.sample, problem.n_samples)[cuts.sample] - value
-    some = (mass, np.where(slack > 1e-4, 0.0, mass))
+    several = (mass, np.where(slack > SLACK_OF_NO_CUT, 0.0, mass))
     with np.errstate(all="ignore"):  # what is not finite, the certificate drops
-        return [_repaired(problem, cuts, costs, rows, masses, b, lam, tol) for masses in some]
+        return [_repaired(problem, cuts, costs, rows, masses, b, lam, tol) for masses in several]
 
 
 def cut_dual_point(problem: Problem, cuts: Cuts, mass: np.ndarray, v: np.ndarray, wall: np.ndarray) -> DualPoint:
@@ -72,21 +85,21 @@ def _repaired(
     tol: float,
 ) -> DualPoint:
     """The dual point that ``dual_points`` makes of the given masses; the first N cuts are the data's."""
-    radius_binds = lam > 1e-5
-    numbers_bind = radius_binds and problem.metric.dual_norm(problem.numeric(b)) > (1 - 1e-6) * lam
+    radius_binds = lam > NEGLIGIBLE
+    numbers_bind = radius_binds and problem.metric.dual_norm(problem.numeric(b)) > (1 - NEARLY_ACTIVE) * lam
     radius = problem.radius - reserve(problem, lam, loss=0.02 * tol, share=1e-4) if problem.radius > 0 else 0.0
     mass = _masses(problem, cuts, costs, mass, radius, exactly=radius_binds and not numbers_bind)
     left = radius - mass @ costs
 
     slope = expit(rows @ b)
     v = mass * slope
-    free = np.abs(b) < problem.coef_bound * (1 - 1e-6)
+    free = np.abs(b) < problem.coef_bound * (1 - NEARLY_ACTIVE)
     free[0] &= problem.fit_intercept
     weighted = rows[:, free] * (v * (1.0 - slope))[:, None]
     gram = rows[:, free].T @ weighted
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    gram = scale[:, None] * gram * scale + 1e-12 * np.eye(len(scale))
-    for _ in range(6):
+    gram = scale[:, None] * gram * scale + RIDGE * np.eye(len(scale))
+    for _ in range(BALANCING_STEPS):
         r = v @ rows
         move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
         v = np.clip(v - weighted @ move, 0.0, mass)
@@ -139,7 +152,7 @@ def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, number
     radius.
     """
     penalty = problem.penalty
-    target = np.where(np.abs(b) > 1e-5, -penalty * np.sign(b), np.clip(r, -penalty, penalty))
+    target = np.where(np.abs(b) > NEGLIGIBLE, -penalty * np.sign(b), np.clip(r, -penalty, penalty))
     numbers = slice(1, 1 + problem.n_numeric)
     q = r[numbers] - target[numbers]
     left = max(left, 0.0)
@@ -208,31 +221,31 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
 
     The mean of f over the samples, with the levels of all of them set to the same, is at most upper + lam (c + kappa)
     in size, c the cost of all these changes, since both labels can be given to everybody; and within each class at most
-    upper / W + lam (c + d) without a change of labels, W the weight of the smaller class and d the distance of their
-    means. The one taken has the smaller lam. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds everything. At
-    radius 0 without a box see ``LARGEST_COEFFICIENT``.
+    upper / w_min + lam (c + d) without a change of labels, w_min the weight of the smaller class and d the distance of
+    their means. The one taken has the smaller lam. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds
+    everything. At radius 0 without a box see ``LARGEST_COEFFICIENT``.
 
     Returns
     -------
     constant, per_lam : ndarray of shape (1 + n + k,)
     """
-    n, p, x, w = problem.n_numeric, problem.n_coefficients, problem.x, problem.w
+    n, n_b, x, w = problem.n_numeric, problem.n_coefficients, problem.x, problem.w
     boxed = np.isfinite(problem.coef_bound)
     if problem.radius == 0:
-        constant = np.full(p, LARGEST_COEFFICIENT)
+        constant = np.full(n_b, LARGEST_COEFFICIENT)
         width = np.abs(x).max(axis=0, initial=0.0)
         constant[1 : 1 + n] /= np.where(width > 0, width, 1.0)
-        return np.where(boxed, problem.coef_bound, constant), np.zeros(p)
+        return np.where(boxed, problem.coef_bound, constant), np.zeros(n_b)
     plus = problem.y > 0
-    smaller = min(w[plus].sum(), w[~plus].sum())
+    w_min = min(w[plus].sum(), w[~plus].sum())
     f_constant, f_per_lam = upper, problem.metric.label_change
-    if smaller > LEAST_CLASS or np.isinf(f_per_lam):
-        means = [w[some] @ x[some] / w[some].sum() if some.any() else np.zeros(n) for some in (plus, ~plus)]
+    if w_min > LEAST_CLASS or np.isinf(f_per_lam):
+        means = [w[rows] @ x[rows] / w[rows].sum() if rows.any() else np.zeros(n) for rows in (plus, ~plus)]
         apart = problem.metric.numeric_distance(means[0] - means[1])
         if apart < f_per_lam:
-            f_constant, f_per_lam = upper / smaller if smaller > 0 else np.inf, apart
+            f_constant, f_per_lam = upper / w_min if w_min > 0 else np.inf, apart
     f_per_lam += problem.level_changes[-1]
-    constant, per_lam = np.full(p, 2.0 * f_constant), np.full(p, 2.0 * f_per_lam)
+    constant, per_lam = np.full(n_b, 2.0 * f_constant), np.full(n_b, 2.0 * f_per_lam)
     # One number: l1, l2 and linf are 1 at the unit vectors; no others come here.
     constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, 1.0 / problem.metric.scale
     sizes = np.abs(problem.level_matrix).sum(axis=1)

@@ -127,20 +127,20 @@ def _endless(problem: Problem, slope: dict[float, float]) -> bool:
 
     Costs do not count far out, where samples of label +1 have the lowest score of all levels, the others the highest.
     """
-    L, m, k = len(problem.level_matrix), problem.n_categorical, problem.level_matrix.shape[1]
+    V, m, k = len(problem.level_matrix), problem.n_categorical, problem.level_matrix.shape[1]
     if k == 0:
         return False
     force = {label: slope[label] * float(problem.w[problem.y == label].sum()) for label in (1.0, -1.0)}
     of_feature = _of_feature(problem)
     matrix = sp.csr_array(problem.level_matrix)
     # The variables are slopes, plus less minus, and each feature's highest and lowest score.
-    above = sp.hstack([matrix, -matrix, -of_feature, sp.csr_array((L, m))])
-    below = sp.hstack([-matrix, matrix, sp.csr_array((L, m)), of_feature])
+    above = sp.hstack([matrix, -matrix, -of_feature, sp.csr_array((V, m))])
+    below = sp.hstack([-matrix, matrix, sp.csr_array((V, m)), of_feature])
     penalty = problem.penalty[1 + problem.n_numeric :]
     found = linprog(
         np.concatenate([penalty, penalty, np.full(m, force[-1.0]), np.full(m, -force[1.0])]),
         A_ub=sp.vstack([above, below], format="csr"),
-        b_ub=np.zeros(2 * L),
+        b_ub=np.zeros(2 * V),
         bounds=[(0.0, 1.0)] * (2 * k) + [(None, None)] * (2 * m),
         method="highs",
     )
@@ -190,13 +190,13 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
     For p = 1 the program knows all of h, unless tangents stand for the ball of the dual norm.
     """
     program = _program(problem, reach, slope)
-    N, p, n, norm = problem.n_samples, problem.n_coefficients, problem.n_numeric, problem.metric.number_norm
+    N, n_b, n, norm = problem.n_samples, problem.n_coefficients, problem.n_numeric, problem.metric.number_norm
     excess = sp.eye_array(N, program.q.size, k=program.q.size - N, format="csr")
     known: set = set()
     tangents = n > 1 and (norm.dual_order is None or (norm.dual_order == 2 and method != "CLARABEL"))
     for _ in range(MOST_ROUNDS):
         x, value = _minimise(program, method)
-        d, upper = x[:p].copy(), -value / N
+        d, upper = x[:n_b].copy(), -value / N
         new = _violated(problem, slope, d, (program.own + excess) @ x)
         new = new[np.array([key not in known for key in new.keys()], dtype=bool)]
         known.update(new.keys())
@@ -280,8 +280,33 @@ class _Program:
 
 def _of_feature(problem: Problem) -> sp.sparray:
     """Which level belongs to which feature; shape (sum(n_levels), m)."""
-    L, m = sum(problem.n_levels), problem.n_categorical
-    return sp.csr_array((np.ones(L), (np.arange(L), np.repeat(np.arange(m), problem.n_levels))), shape=(L, m))
+    V, m = sum(problem.n_levels), problem.n_categorical
+    return sp.csr_array((np.ones(V), (np.arange(V), np.repeat(np.arange(m), problem.n_levels))), shape=(V, m))
+
+
+def _widths(problem: Problem) -> dict[str, int]:
+    """The variables of ``_program``, and how many there are of each."""
+    N, n_b, V, m = problem.n_samples, problem.n_coefficients, sum(problem.n_levels), problem.n_categorical
+    return {"d": n_b, "size": n_b, "score": V, "top": m, "bottom": m, "up": V, "down": V, "excess": N}
+
+
+def _rows(problem: Problem, height: int, **blocks: sp.sparray) -> sp.sparray:
+    """So many rows of a matrix that acts on these variables, made of a block for each that occurs."""
+    empty = {name: sp.csr_array((height, width)) for name, width in _widths(problem).items()}
+    return sp.hstack(list((empty | blocks).values()), format="csr")
+
+
+def _worth(problem: Problem, slope: dict[float, float], flipped: bool) -> sp.sparray:
+    """t A d, with all changes that pay, of each sample with its own or the other label, by the variables."""
+    N, m = problem.n_samples, problem.n_categorical
+    columns = (problem.z + problem.offsets).ravel()
+    at = sp.csr_array((np.ones(N * m), (np.repeat(np.arange(N), m), columns)), shape=(N, sum(problem.n_levels)))
+    intercept = np.full((N, 1), float(problem.fit_intercept))
+    numbers = _wide(np.hstack([intercept, problem.x]), 0, problem.n_coefficients)
+    label = -problem.y if flipped else problem.y
+    push = sp.diags_array(-label * _slopes(problem, flipped, slope))
+    side = {sign: sp.diags_array((label == sign).astype(float)) for sign in (1.0, -1.0)}
+    return _rows(problem, N, d=push @ numbers, score=push @ at, up=side[-1.0] @ at, down=side[1.0] @ at)
 
 
 def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> _Program:
@@ -292,65 +317,48 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> 
 
         down_v >= t (s_v - bottom) - price,    up_v >= t (top - s_v) - price,    both >= 0,
 
-    say what it is worth if the label is +1 or -1. The variables are d, |d| where it is needed, s, top, bottom, up, down
-    and, for every sample, by how much the other label is worth more than its own.
+    say what it is worth if the label is +1 or -1. The variables (``_widths``) are d, |d| where it is needed, s, top,
+    bottom, up, down and, for every sample, by how much the other label is worth more than its own.
     """
-    N, n, m = problem.n_samples, problem.n_numeric, problem.n_categorical
-    p, L = problem.n_coefficients, sum(problem.n_levels)
-    widths = {"d": p, "size": p, "s": L, "top": m, "bottom": m, "up": L, "down": L, "excess": N}
-
-    def block(height: int, **parts: sp.sparray) -> sp.sparray:
-        return sp.hstack([parts.get(name, sp.csr_array((height, w))) for name, w in widths.items()], format="csr")
-
-    of_feature, level = _of_feature(problem), sp.eye_array(L)
-    columns = (problem.z + problem.offsets).ravel()
-    at = sp.csr_array((np.ones(N * m), (np.repeat(np.arange(N), m), columns)), shape=(N, L))
-    intercept = np.full((N, 1), float(problem.fit_intercept))
-    numbers = _wide(np.hstack([intercept, problem.x]), 0, p)
-
-    def worth(flipped: bool) -> sp.sparray:
-        label = -problem.y if flipped else problem.y
-        push = sp.diags_array(-label * _slopes(problem, flipped, slope))
-        side = {sign: sp.diags_array((label == sign).astype(float)) for sign in (1.0, -1.0)}
-        return block(N, d=push @ numbers, s=push @ at, up=side[-1.0] @ at, down=side[1.0] @ at)
-
+    N, n, n_b, V = problem.n_samples, problem.n_numeric, problem.n_coefficients, sum(problem.n_levels)
+    of_feature, level = _of_feature(problem), sp.eye_array(V)
     norm = problem.metric.number_norm
     summed = n > 1 and norm.dual_order == 1
     sized = problem.penalty > 0
     sized[1 : 1 + n] |= summed
-    sizes = sp.eye_array(p, format="csr")[np.flatnonzero(sized)]
-    price = np.full(L, np.max(problem.level_changes[1:] / np.arange(1, m + 1), initial=0.0))
-    own = worth(False)
+    sizes = sp.eye_array(n_b, format="csr")[np.flatnonzero(sized)]
+    price = np.full(V, np.max(problem.level_changes[1:] / np.arange(1, problem.n_categorical + 1), initial=0.0))
+    own = _worth(problem, slope, False)
     rows = [
-        (block(L, s=level, top=-of_feature), np.zeros(L)),
-        (block(L, s=-level, bottom=of_feature), np.zeros(L)),
-        (block(L, s=-slope[-1.0] * level, top=slope[-1.0] * of_feature, up=-level), price),
-        (block(L, s=slope[1.0] * level, bottom=-slope[1.0] * of_feature, down=-level), price),
-        (block(sized.sum(), d=sizes, size=-sizes), np.zeros(sized.sum())),
-        (block(sized.sum(), d=-sizes, size=-sizes), np.zeros(sized.sum())),
+        (_rows(problem, V, score=level, top=-of_feature), np.zeros(V)),
+        (_rows(problem, V, score=-level, bottom=of_feature), np.zeros(V)),
+        (_rows(problem, V, score=-slope[-1.0] * level, top=slope[-1.0] * of_feature, up=-level), price),
+        (_rows(problem, V, score=slope[1.0] * level, bottom=-slope[1.0] * of_feature, down=-level), price),
+        (_rows(problem, sized.sum(), d=sizes, size=-sizes), np.zeros(sized.sum())),
+        (_rows(problem, sized.sum(), d=-sizes, size=-sizes), np.zeros(sized.sum())),
     ]
     if True in problem.label_flips:
         kappa = np.full(N, problem.metric.label_change)
-        rows.append((worth(True) - own - block(N, excess=sp.eye_array(N)), kappa))
+        rows.append((_worth(problem, slope, True) - own - _rows(problem, N, excess=sp.eye_array(N)), kappa))
     if summed:
-        rows.append((block(1, size=_wide(1 / reach[None, :], 1, p)), np.ones(1)))
+        rows.append((_rows(problem, 1, size=_wide(1 / reach[None, :], 1, n_b)), np.ones(1)))
 
     high = np.full(own.shape[1], np.inf)
     high[0] = np.inf if problem.fit_intercept else 0.0
     high[1 : 1 + n] = np.where(reach < 1e20, reach * norm.of_units(n), np.inf)
     low = -high
-    low[-N - 2 * L :] = 0.0
-    matrix = _wide(problem.level_matrix, 1 + n, p)
-    linear = np.concatenate([np.zeros(p), problem.penalty, np.zeros(len(high) - 2 * p - N), problem.w])
+    low[-N - 2 * V :] = 0.0
+    matrix = _wide(problem.level_matrix, 1 + n, n_b)
+    linear = np.concatenate([np.zeros(n_b), problem.penalty, np.zeros(len(high) - 2 * n_b - N), problem.w])
     return _Program(
         # N w rather than w: the tolerances of solvers are absolute.
         q=N * (linear + own.T @ problem.w),
         A=sp.vstack([matrix for matrix, _ in rows], format="csr"),
         limit=np.concatenate([limit for _, limit in rows]),
-        E=block(L, d=-matrix, s=level),
+        E=_rows(problem, V, d=-matrix, score=level),
         low=low,
         high=high,
-        ball=block(n, d=_wide(np.diag(1 / reach), 1, p)) if n > 1 and norm.dual_order == 2 else None,
+        ball=_rows(problem, n, d=_wide(np.diag(1 / reach), 1, n_b)) if n > 1 and norm.dual_order == 2 else None,
         own=own,
     )
 
@@ -400,24 +408,24 @@ def _minimise(program: _Program, method: str) -> tuple[np.ndarray, float]:
 def _by_labels_alone(problem: Problem) -> float | None:
     """The smallest radius from which on changes of labels alone make all slopes 0; None if they never do.
 
-    Let the class of label c have weight P > 1/2. While radius < kappa (P - 1/2 - penalty_0), the best constant model
-    has c b_0 > 0 and the adversary changes labels of that class only, of sample i with some probability f_i, to the
-    share s = radius / kappa of all. sigma = sigmoid(c b_0) is P - s - penalty_0 or, if that is above it, what the bound
-    of b_0 allows. The derivatives
+    Let the class of label c have weight w_max > 1/2. While radius < kappa (w_max - 1/2 - penalty_0), the best constant
+    model has c b_0 > 0 and the adversary changes labels of that class only, of sample i with some probability q_i, to
+    the share s = radius / kappa of all. sigma = sigmoid(c b_0) is w_max - s - penalty_0 or, if that is above it, what
+    the bound of b_0 allows. The derivatives
 
-        rho = (1 - sigma) sum_i [y_i = c] w_i x_i - sigma sum_i [y_i != c] w_i x_i - sum_i w_i f_i x_i
+        rho = (1 - sigma) sum_i [y_i = c] w_i x_i - sigma sum_i [y_i != c] w_i x_i - sum_i w_i q_i x_i
 
-    must be within the penalties for all slopes to be 0: conditions that are linear in f and s on either side of the
+    must be within the penalties for all slopes to be 0: conditions that are linear in q and s on either side of the
     bound, so that s fills an interval on each. What counts is whether it reaches the largest s.
     """
     kappa = problem.metric.label_change
     share = float(problem.w[problem.y > 0].sum())
-    P, majority = max(share, 1 - share), problem.y == (1.0 if share > 0.5 else -1.0)
-    end = P - 0.5 - float(problem.penalty[0])
+    w_max, majority = max(share, 1 - share), problem.y == (1.0 if share > 0.5 else -1.0)
+    end = w_max - 0.5 - float(problem.penalty[0])
     if not problem.fit_intercept or np.isinf(kappa) or end <= ACCURACY:
         return None
     most = float(expit(problem.coef_bound[0]))
-    free_from = max(P - most - float(problem.penalty[0]), 0.0)  # where the bound ceases to bind
+    free_from = max(w_max - most - float(problem.penalty[0]), 0.0)  # where the bound ceases to bind
     least = _share_of_labels(problem, majority, None, free_from, end)
     if least is None:
         return None
@@ -439,7 +447,7 @@ def _share_of_labels(
     x = problem.x - centre
     size = np.abs(x).max(axis=0, initial=0.0)
     size[size == 0] = 1.0
-    P, beta, penalty_0 = w[majority].sum(), w[~majority].sum(), problem.penalty[0]
+    w_max, w_min, penalty_0 = w[majority].sum(), w[~majority].sum(), problem.penalty[0]
     slopes = problem.level_matrix
     if sigma is None and penalty_0 == 0 and not problem.penalty[1 + n :].any():
         # With an intercept at its best these are the same conditions, each on the mass of one level, however rare.
@@ -449,16 +457,16 @@ def _share_of_labels(
     features = sp.csr_array(sp.hstack([sp.csr_array(x / size), sum(categories, sp.csr_array((N, at.shape[1])))]))
     major, minor = features[majority].T @ w[majority], features[~majority].T @ w[~majority]
     far = np.concatenate([centre / size, np.zeros(len(major) - n)])
-    # rho is constant + s steep - sum_i w_i f_i x_i; where numbers are not centred, that of the intercept is in it.
+    # rho is constant + s steep - sum_i w_i q_i x_i; where numbers are not centred, that of the intercept is in it.
     if sigma is None:
-        constant, steep = (beta + penalty_0) * major - (P - penalty_0) * minor + penalty_0 * far, major + minor
+        constant, steep = (w_min + penalty_0) * major - (w_max - penalty_0) * minor + penalty_0 * far, major + minor
     else:
-        constant, steep = (1 - sigma) * major - sigma * minor + (P - sigma) * far, -far
+        constant, steep = (1 - sigma) * major - sigma * minor + (w_max - sigma) * far, -far
     penalty = np.zeros(len(major))
     penalty[:n] = problem.numeric(problem.penalty) / size
     if at.shape[1] == problem.level_matrix.shape[1]:
         penalty[n:] = problem.penalty[1 + n :]
-    # The variables are N s and N w_i f_i. The tolerances of solvers are absolute: each condition is counted in the mean
+    # The variables are N s and N w_i q_i. The tolerances of solvers are absolute: each condition is counted in the mean
     # size of its feature, and the masses in that of the smaller class if few labels do.
     mean_size = abs(features).T @ w
     mean_size[mean_size == 0] = 1.0
@@ -466,7 +474,7 @@ def _share_of_labels(
     limits = np.concatenate([penalty - constant, penalty + constant]) / np.tile(mean_size, 2)
     ones = np.ones((1, majority.sum()))
     least = None
-    for low, high, unit in ((end, end, 1.0), (start, end, 1.0), (start, end, float(beta))):
+    for low, high, unit in ((end, end, 1.0), (start, end, 1.0), (start, end, float(w_min))):
         if unit < 1 and (least is None or least > 1e-3):
             break
         found = linprog(

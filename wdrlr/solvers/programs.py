@@ -14,7 +14,7 @@ from scipy.special import entr
 
 from wdrlr.model.cuts import Cuts
 from wdrlr.model.problem import Problem
-from wdrlr.solvers.conic import ConicProgram, solve_conic
+from wdrlr.solvers.conic import ConicPoint, ConicProgram, solve_conic
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
 
     and dual_norm(b_N) <= lam, |b_j| <= coef_bound.
     """
-    C, n, p, N = len(cuts), problem.n_numeric, problem.n_coefficients, problem.n_samples
-    widths = {"b": p, "s": N, "u": C, "v": C}
+    C, n, n_b, N = len(cuts), problem.n_numeric, problem.n_coefficients, problem.n_samples
+    widths = {"b": n_b, "s": N, "u": C, "v": C}
     cost = {"s": problem.w}
     none, one = np.zeros(C), np.ones(C)
     allowance = {"s": _owner(problem, cuts).T}
@@ -85,14 +85,14 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
             inequalities += linear
             second_order += cones
     if problem.penalty.any():
-        widths["size"] = p
+        widths["size"] = n_b
         cost["size"] = problem.penalty
-        inequalities += _size_at_most("b", sp.eye_array(p), {"size": -sp.eye_array(p)}, np.zeros(p))
+        inequalities += _size_at_most("b", sp.eye_array(n_b), {"size": -sp.eye_array(n_b)}, np.zeros(n_b))
     bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
     if bounded.size:
-        inequalities += _size_at_most("b", sp.eye_array(p, format="csr")[bounded], {}, problem.coef_bound[bounded])
+        inequalities += _size_at_most("b", sp.eye_array(n_b, format="csr")[bounded], {}, problem.coef_bound[bounded])
     if not problem.fit_intercept:
-        zero.append(({"b": sp.eye_array(1, p)}, np.zeros(1)))
+        zero.append(({"b": sp.eye_array(1, n_b)}, np.zeros(1)))
     rows = sp.coo_array(cuts.rows(problem))
     exponential: list[tuple[Rows, Rows, Rows]] = [
         ((allowance, none), ({}, one), ({"u": -sp.eye_array(C)}, none)),
@@ -113,19 +113,19 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
 def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float) -> ProgramSolution:
     """Nature's problem: maximise the entropy of the label given the point, over distributions in the ball.
 
-    maximise  sum_c [ mass_c log mass_c - v_c log v_c - (mass_c - v_c) log(mass_c - v_c) ] - sum_j coef_bound_j |h_j|
+    maximise  sum_c [ mass_c log mass_c - v_c log v_c - (mass_c - v_c) log(mass_c - v_c) ] - sum_j coef_bound_j |wall_j|
 
     subject to  sum of mass_c over the cuts of sample i = w_i,  0 <= v_c <= mass_c,
-                sum_c v_c A_c = q + g + h,  |g_j| <= penalty_j,
-                sum_c mass_c d_c + ||q_N|| / scale <= radius,  q_0 = 0,  q_C = 0,  h = 0 without bounds.
+                sum_c v_c A_c = paid + free + wall,  |free_j| <= penalty_j,  wall = 0 without bounds,
+                sum_c mass_c d_c + ||paid_N|| / scale <= radius,  paid_0 = 0,  paid_C = 0.
 
     mass_c is what is moved from sample i to (x_i, z, y), v_c / mass_c the slope of the log-loss there. The balance says
     that no b is better on average. Its multiplier is b, that of the radius is lam, that of the masses is s. With
-    K_exp the entropy is -r - t, r >= v log(v / mass) and t >= (mass - v) log((mass - v) / mass).
+    K_exp the entropy is -e1 - e0, e1 >= v log(v / mass) and e0 >= (mass - v) log((mass - v) / mass).
     """
-    C, n, p, N = len(cuts), problem.n_numeric, problem.n_coefficients, problem.n_samples
-    widths = {"mass": C, "v": C, "r": C, "t": C}
-    cost = {"r": np.ones(C), "t": np.ones(C)}
+    C, n, n_b = len(cuts), problem.n_numeric, problem.n_coefficients
+    widths = {"mass": C, "v": C, "e1": C, "e0": C}
+    cost = {"e1": np.ones(C), "e0": np.ones(C)}
     none, every = np.zeros(C), sp.eye_array(C)
     balance = {"v": sp.coo_array(cuts.rows(problem)).T}
     inequalities: list[Rows] = []
@@ -134,48 +134,60 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
         spent = {"mass": _column(cuts.costs(problem) / problem.radius).T}
         if n:
             order, matrix = problem.metric.number_norm.form(n)
-            widths |= {"q": n, "toll": 1, "part": len(matrix)}
-            balance["q"] = -_numbers(problem).T
+            widths |= {"paid": n, "toll": 1, "part": len(matrix)}
+            balance["paid"] = -_numbers(problem).T
             spent["toll"] = sp.eye_array(1)
             scaled = sp.csr_array(matrix) / (problem.metric.scale * problem.radius)
-            linear, second_order = _norm_at_most(order, "q", scaled, "toll")
+            linear, second_order = _norm_at_most(order, "paid", scaled, "toll")
             inequalities += linear
         inequalities.insert(0, (spent, np.ones(1)))
     if problem.penalty.any():
-        widths["g"] = p
-        balance["g"] = -sp.eye_array(p)
-        inequalities += _size_at_most("g", sp.eye_array(p), {}, problem.penalty)
+        widths["free"] = n_b
+        balance["free"] = -sp.eye_array(n_b)
+        inequalities += _size_at_most("free", sp.eye_array(n_b), {}, problem.penalty)
     bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
     B = len(bounded)
     if B:
-        widths |= {"h": B, "size": B}
-        balance["h"] = -sp.eye_array(p, format="csc")[:, bounded]
+        widths |= {"wall": B, "size": B}
+        balance["wall"] = -sp.eye_array(n_b, format="csc")[:, bounded]
         cost["size"] = problem.coef_bound[bounded]
-        inequalities += _size_at_most("h", sp.eye_array(B), {"size": -sp.eye_array(B)}, np.zeros(B))
-    fitted = slice(0 if problem.fit_intercept else 1, p)
+        inequalities += _size_at_most("wall", sp.eye_array(B), {"size": -sp.eye_array(B)}, np.zeros(B))
+    fitted = _fitted(problem)
     balance = {name: sp.csr_array(block)[fitted] for name, block in balance.items()}
     zero: list[Rows] = [
         ({"mass": _owner(problem, cuts)}, problem.w),
-        (balance, np.zeros(p - fitted.start)),
+        (balance, np.zeros(n_b - fitted.start)),
     ]
     exponential: list[tuple[Rows, Rows, Rows]] = [
-        (({"r": every}, none), ({"v": -every}, none), ({"mass": -every}, none)),
-        (({"t": every}, none), ({"mass": -every, "v": every}, none), ({"mass": -every}, none)),
+        (({"e1": every}, none), ({"v": -every}, none), ({"mass": -every}, none)),
+        (({"e0": every}, none), ({"mass": -every, "v": every}, none), ({"mass": -every}, none)),
     ]
     program, at = _assemble(widths, cost, zero, inequalities, second_order, exponential)
-    found = solve_conic(program, conic_solver, deadline)
-    # The value is taken from clipped variables, since the entropy of a mass that is negative by rounding is minus
-    # infinity.
-    b = np.zeros(p)
-    b[fitted] = -found.multipliers[N : program.zero]
+    return _read_dual(problem, program, at, solve_conic(program, conic_solver, deadline))
+
+
+def _read_dual(problem: Problem, program: ConicProgram, at: dict[str, slice], found: ConicPoint) -> ProgramSolution:
+    """What the dual form's solution says.
+
+    Its value is taken from clipped variables, since the entropy of a mass that is negative by rounding is minus
+    infinity.
+    """
+    N, radius, bounded = problem.n_samples, problem.radius, np.isfinite(problem.coef_bound)
+    b = np.zeros(problem.n_coefficients)
+    b[_fitted(problem)] = -found.multipliers[N : program.zero]
     mass = found.x[at["mass"]]
     masses = np.maximum(mass, 0.0)
     moved = np.clip(found.x[at["v"]], 0.0, masses)
     value = float(np.sum(entr(moved) + entr(masses - moved) - entr(masses)))
-    if B:
-        value -= float(problem.coef_bound[bounded] @ np.abs(found.x[at["h"]]))
-    lam = float(found.multipliers[program.zero]) / problem.radius if problem.radius > 0 else np.nan
+    if bounded.any():
+        value -= float(problem.coef_bound[bounded] @ np.abs(found.x[at["wall"]]))
+    lam = float(found.multipliers[program.zero]) / radius if radius > 0 else np.nan  # the radius comes first
     return ProgramSolution(value, b, lam, found.multipliers[:N], mass)
+
+
+def _fitted(problem: Problem) -> slice:
+    """The coefficients that are not fixed to 0."""
+    return slice(0 if problem.fit_intercept else 1, problem.n_coefficients)
 
 
 def _norm_at_most(order: float, vector: str, scaled: sp.sparray, limit: str) -> tuple[list[Rows], list[Rows]]:
@@ -219,7 +231,7 @@ def _assemble(
         n_rows += rows[1].size
     for triple in exponential:
         size = triple[0][1].size
-        placed += [(rows, n_rows + k + 3 * np.arange(size)) for k, rows in enumerate(triple)]
+        placed += [(rows, n_rows + place + 3 * np.arange(size)) for place, rows in enumerate(triple)]
         n_rows += 3 * size
     row, column, value, h = [], [], [], np.empty(n_rows)
     for (blocks, right), position in placed:

@@ -15,6 +15,9 @@ from wdrlr.model.cuts import data_cuts
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
 
+SEPARATED = 1e-9
+"""A margin above this, in units of each column, is a margin; a solver of linear programs leaves less."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -78,16 +81,16 @@ def certified(
     record
         The other attributes of the solution.
     """
-    began = perf_counter()
+    start = perf_counter()
     b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
     best = check(problem, b, *dual_points)
     constant = best_constant(problem)
-    level = max(best.upper, best.lower + tol)
-    if not keep_residue and (b != constant).any() and constant_objective(problem, constant) <= level:
+    good_enough = max(best.upper, best.lower + tol)
+    if not keep_residue and (b != constant).any() and constant_objective(problem, constant) <= good_enough:
         b = constant
         best = check(problem, b, *dual_points)
     lower = best.lower if best.lower <= best.upper else -np.inf
-    record["certificate_seconds"] = perf_counter() - began
+    record["certificate_seconds"] = perf_counter() - start
     return Solution(b=b, lam=best.lam, upper=best.upper, lower=lower, **record)
 
 
@@ -103,9 +106,9 @@ def separated(problem: Problem) -> np.ndarray:
     margins, sample = np.unique(rows / np.where(scale > 0, scale, 1.0), axis=0, return_inverse=True)
     left = np.ones(len(margins), dtype=bool)
     while left.any():
-        some = margins[left]
-        found = linprog(-some.mean(axis=0), A_ub=-some, b_ub=np.zeros(len(some)), bounds=(-1, 1), method="highs")
-        if found.status != 0 or -found.fun <= 1e-9:
+        rest = margins[left]
+        found = linprog(-rest.mean(axis=0), A_ub=-rest, b_ub=np.zeros(len(rest)), bounds=(-1, 1), method="highs")
+        if found.status != 0 or -found.fun <= SEPARATED:
             break
-        left[left] = some @ found.x <= 1e-9
+        left[left] = rest @ found.x <= SEPARATED
     return ~left[sample.ravel()]
