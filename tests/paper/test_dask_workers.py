@@ -118,7 +118,7 @@ def _who(cell):
 
 
 STRANGERS = {
-    "other versions": "import wdrlr.paper.results\nwdrlr.results.versions = lambda: 'wdrlr=0'",
+    "other versions": "from wdrlr.paper import results\nresults.versions = lambda: 'wdrlr=0'",
     "no package": "import sys\nsys.modules['wdrlr'] = None",
 }
 

@@ -42,7 +42,7 @@ def test_a_killed_run_goes_on_and_redoes_nothing(tmp_path, monkeypatch):
     rows = rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
     assert len(rows) == 8
     pd.testing.assert_frame_equal(rows[: len(before)], before)
-    assert [path.name for path in tmp_path.iterdir()] == ["figure2_kappa_1_seed0.csv"]
+    assert [path.name for path in tmp_path.glob("*.csv*")] == ["figure2_kappa_1_seed0.csv"]
 
 
 def test_a_size_is_given_up_after_a_run_that_was_stopped_and_tried_again_with_more_time(tmp_path, monkeypatch):
@@ -123,18 +123,24 @@ def test_a_setting_that_makes_no_sense_is_refused(name, value):
         Setting(**{name: value})
 
 
-def test_a_row_that_was_cut_off_is_named(tmp_path):
-    rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
+@pytest.mark.parametrize("text", ["1,0.01,0,2\n", "a,b\n1,2\n"])
+def test_a_damaged_file_is_named_and_set_aside(tmp_path, text):
+    rows = rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
     path = tmp_path / "figure2_kappa_1_seed0.csv"
-    path.write_text(path.read_text() + "1,0.01,0,2\n")
-    with pytest.raises(ValueError, match=r"figure2_kappa_1_seed0\.csv holds no rows of this figure"):
-        rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=False)
+    path.write_text(path.read_text() + text)
+    with pytest.warns(UserWarning, match=rf"{path.name}: .* [24] fields.*damaged-1"):
+        assert rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=False).empty
+    assert len(rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)) == len(rows)
 
 
-def test_a_file_of_another_kind_is_named(tmp_path):
-    (tmp_path / "figure2_kappa_1_seed0.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"figure2_kappa_1_seed0\.csv holds no rows of this figure"):
-        rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
+def test_rows_of_other_versions_are_said(tmp_path, capsys):
+    rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
+    assert capsys.readouterr().out == ""
+    path = tmp_path / "figure2_kappa_1_seed0.csv"
+    path.write_text(path.read_text().replace("wdrlr=", "wdrlr=0+", 1))
+    rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=False)
+    said = capsys.readouterr().out
+    assert said.startswith("1 of these 8 rows were computed by other versions (wdrlr 0+")
 
 
 def test_the_grids_are_those_that_the_notebook_states():

@@ -33,7 +33,8 @@ from wdrlr.estimators.cross_validation import choose_point
 from wdrlr.estimators.path import solve_grid
 from wdrlr.paper.methods import METHODS, Method
 from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
-from wdrlr.paper.results import Row, check_writable, load_rows, save_rows, to_frame, versions
+from wdrlr.paper.results import load_rows, other_versions, save_rows, to_frame, versions
+from wdrlr.paper.store import Row, check_writable
 from wdrlr.solvers.conic import choose_conic_solver
 
 BACKENDS = ("loky", "sequential", "dask")
@@ -252,6 +253,8 @@ def wanted_rows(
 ) -> pd.DataFrame:
     """The rows of the cells: computed where `results_dir` does not hold them, or only those that it holds.
 
+    Prints `other_versions`, if there are any.
+
     Raises
     ------
     ValueError, ImportError, ConnectionError
@@ -268,6 +271,8 @@ def wanted_rows(
             "see the warning above" if compute_missing else "set compute_missing to True, or name another results_dir"
         )
         raise RuntimeError(f"none of the {len(cells)} cells wanted has a row in {results_dir.name}: {remedy}.")
+    if said := other_versions(rows):
+        print(said)
     return rows
 
 

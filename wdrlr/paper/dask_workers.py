@@ -1,5 +1,7 @@
 """Cells on the workers of a running dask scheduler: the way beyond one machine. Needs the extra "dask"."""
 
+from __future__ import annotations
+
 import asyncio
 import pickle
 import traceback
@@ -9,8 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wdrlr.paper.results import versions
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 ANSWER_SECONDS = 8
 """How long a scheduler, or a worker, may take to answer."""
@@ -23,7 +29,7 @@ WORKER_SECONDS = 60
 
 
 @contextmanager
-def connected(scheduler: str) -> Iterator:
+def connected(scheduler: str) -> Iterator[Client]:
     """A client of a running scheduler whose workers have the versions of this process.
 
     Parameters
@@ -42,7 +48,7 @@ def connected(scheduler: str) -> Iterator:
     """
     try:
         import dask
-        from distributed import Client
+        import distributed  # noqa: F401
     except ImportError as error:
         raise ImportError(
             "backend 'dask' needs the packages dask and distributed: pip install 'wdrlr[dask]' "
@@ -55,16 +61,7 @@ def connected(scheduler: str) -> Iterator:
             "backend 'dask' needs a running scheduler: start one with `dask scheduler` and workers with `dask worker "
             "ADDRESS --nthreads 1`, and give its address as `scheduler` or in DASK_SCHEDULER_ADDRESS"
         )
-    try:
-        # A Client for an address where nobody answers can hang, even when it is thrown away. The thread is for
-        # notebooks, whose own has a running event loop. A scheduler of this process answers to its own loop only.
-        if not address.startswith("inproc:"):
-            with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, asyncio.wait_for(_identity(address), ANSWER_SECONDS)).result()
-        client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
-    except Exception as error:  # a web server's answer, for one, is read as the size of a message: a MemoryError
-        said = str(error) or f"nothing in {ANSWER_SECONDS} seconds"
-        raise ConnectionError(f"no dask scheduler answers at {address!r} ({said}): is it running?") from error
+    client = _client_of(address)
     try:
         if not _ask(client, client.nthreads):
             try:
@@ -83,6 +80,21 @@ def connected(scheduler: str) -> Iterator:
             client.close(timeout=1)
 
 
+def _client_of(address: str) -> Client:
+    from distributed import Client
+
+    try:
+        # A Client for an address where nobody answers can hang, even when it is thrown away. The thread is for
+        # notebooks, whose own has a running event loop. A scheduler of this process answers to its own loop only.
+        if not address.startswith("inproc:"):
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, asyncio.wait_for(_identity(address), ANSWER_SECONDS)).result()
+        return Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
+    except Exception as error:  # a web server's answer, for one, is read as the size of a message: a MemoryError
+        said = str(error) or f"nothing in {ANSWER_SECONDS} seconds"
+        raise ConnectionError(f"no dask scheduler answers at {address!r} ({said}): is it running?") from error
+
+
 async def _identity(address: str) -> dict:
     from distributed import Security
     from distributed.core import rpc
@@ -91,10 +103,10 @@ async def _identity(address: str) -> dict:
         return await scheduler.identity()
 
 
-def _ask(client, question: Callable[[], Awaitable]):
+def _ask(client: Client, question: Callable[[], Awaitable]) -> Any:
     """The scheduler's answer; ConnectionError if there is none in time."""
 
-    async def answer():
+    async def answer() -> Any:
         return await question()
 
     try:
@@ -107,7 +119,7 @@ def _gone(reason: str) -> ConnectionError:
     return ConnectionError(f"the dask scheduler went away ({reason}); finished cells are saved, run again to go on")
 
 
-def _workers(client) -> tuple[list[str], dict[str, object]]:
+def _workers(client: Client) -> tuple[list[str], dict[str, object]]:
     """The workers with the versions of this process, and those without, with what they have.
 
     A worker that is ended while it is asked, or is silent, is in neither: another takes its cells.
@@ -137,7 +149,7 @@ def _said(strangers: dict[str, object]) -> str:
     return f"the dask worker {worker} has other versions: {found}, here {versions()}"
 
 
-def outcomes_by_dask(client, attempt: Callable, cells: Sequence, n_jobs: int) -> Iterator[tuple]:
+def outcomes_by_dask(client: Client, attempt: Callable, cells: Sequence, n_jobs: int) -> Iterator[tuple]:
     """Yield ``attempt(cell)`` as the cells are finished, in any order, while workers come and go.
 
     A worker that comes later with other versions computes nothing, and a warning names it. Workers that die are blamed
@@ -160,70 +172,92 @@ def outcomes_by_dask(client, attempt: Callable, cells: Sequence, n_jobs: int) ->
     RuntimeError
         If only workers with other versions are left.
     """
-    from distributed import KilledWorker
-    from distributed.protocol.pickle import dumps
+    run = _Run(client, attempt)
+    waiting = list(reversed(cells))
+    while waiting or run.suspects or run.handed_out:
+        while waiting and (n_jobs < 0 or len(run.handed_out) < n_jobs):
+            run.hand_out(waiting.pop(), alone=False)
+        if not run.handed_out:
+            run.hand_out(run.suspects.pop(), alone=True)
+        outcome = run.next_outcome()
+        if outcome is not None:
+            yield outcome
 
-    def attempt_if_same(wanted: str, pickled: bytes):
-        # Being local, it is sent by value: a worker without this package would close itself over a name in it.
+
+class _HandedOut(NamedTuple):
+    cell: Any
+    alone: bool  # no other cell is handed out
+    directed: bool  # to workers with the versions of this process, if any is free
+
+
+class _Run:
+    """The cells that the workers have, and what is known of the workers.
+
+    `suspects` are the cells that a worker had when it died.
+    """
+
+    def __init__(self, client: Client, attempt: Callable):
+        self.client, self.attempt = client, attempt
+        self.handed_out: dict[Future, _HandedOut] = {}
+        self.suspects: list[Any] = []
+        self._finished: SimpleQueue[Future] = SimpleQueue()
+        self._preferred: list[str] = []  # workers, once there are others with other versions
+        self._warned: set[str] = set()
+
+    def hand_out(self, cell: Any, *, alone: bool) -> None:
+        from distributed.protocol.pickle import dumps
+
+        def attempt_if_same(wanted: str, pickled: bytes) -> tuple | None:
+            # Being local, it is sent by value: a worker without this package would close itself over a name in it.
+            try:
+                from wdrlr.paper.results import versions
+            except ImportError:
+                return None
+            return pickle.loads(pickled)() if versions() == wanted else None
+
+        where = {"workers": self._preferred, "allow_other_workers": True} if self._preferred else {}
+        pickled = dumps(partial(self.attempt, cell))
+        future = self.client.submit(attempt_if_same, versions(), pickled, pure=False, **where)
+        self.handed_out[future] = _HandedOut(cell, alone, directed=bool(self._preferred))
+        future.add_done_callback(self._finished.put)
+
+    def next_outcome(self) -> tuple | None:
+        """The outcome of a cell that is finished; None if there is none yet, or if its cell must be tried again."""
+        from distributed import KilledWorker
+
         try:
-            from wdrlr.paper.results import versions
-        except ImportError:
-            return None
-        return pickle.loads(pickled)() if versions() == wanted else None
-
-    waiting, suspects = list(reversed(cells)), []
-    handed_out: dict = {}  # from futures to cells, whether alone, and whether directed
-    finished: SimpleQueue = SimpleQueue()
-    preferred: list[str] = []  # workers, once there are others with other versions
-    warned: set[str] = set()
-
-    def hand_out(cell, alone: bool) -> None:
-        where = {"workers": preferred, "allow_other_workers": True} if preferred else {}
-        pickled = dumps(partial(attempt, cell))
-        future = client.submit(attempt_if_same, versions(), pickled, pure=False, **where)
-        handed_out[future] = cell, alone, bool(preferred)
-        future.add_done_callback(finished.put)
-
-    def look_for_strangers() -> None:
-        nonlocal preferred
-        same, strangers = _workers(client)
-        if strangers and not same:
-            raise RuntimeError(f"{_said(strangers)}; finished cells are saved, run again to go on")
-        preferred = same if strangers else []
-        if strangers.keys() - warned:
-            warnings.warn(f"{_said(strangers)}; it computes nothing", stacklevel=2)
-            warned.update(strangers)
-
-    while waiting or suspects or handed_out:
-        while waiting and (n_jobs < 0 or len(handed_out) < n_jobs):
-            hand_out(waiting.pop(), alone=False)
-        if not handed_out:
-            hand_out(suspects.pop(), alone=True)
-        try:
-            future = finished.get(timeout=ASK_SECONDS)
+            future = self._finished.get(timeout=ASK_SECONDS)
         except Empty:
-            _ask(client, client.nthreads)
-            continue
-        cell, alone, directed = handed_out.pop(future)
+            _ask(self.client, self.client.nthreads)
+            return None
+        task = self.handed_out.pop(future)
         try:
             outcome = future.result(timeout=ASK_SECONDS)
         except TimeoutError:  # on the way from the worker
-            _ask(client, client.nthreads)
-            handed_out[future] = cell, alone, directed
-            finished.put(future)
+            _ask(self.client, self.client.nthreads)
+            self.handed_out[future] = task
+            self._finished.put(future)
+            return None
         except KilledWorker:
-            if alone:
-                yield cell, None, traceback.format_exc()
-            else:
-                suspects.append(cell)
+            if task.alone:
+                return task.cell, None, traceback.format_exc()
+            self.suspects.append(task.cell)
+            return None
         except Exception as error:
             if future.cancelled():
                 raise _gone("it has lost the cells") from error
-            yield cell, None, traceback.format_exc()
-        else:
-            if outcome is None:
-                if directed or not preferred:
-                    look_for_strangers()
-                hand_out(cell, alone)
-            else:
-                yield outcome
+            return task.cell, None, traceback.format_exc()
+        if outcome is None:
+            if task.directed or not self._preferred:
+                self._look_for_strangers()
+            self.hand_out(task.cell, alone=task.alone)
+        return outcome
+
+    def _look_for_strangers(self) -> None:
+        same, strangers = _workers(self.client)
+        if strangers and not same:
+            raise RuntimeError(f"{_said(strangers)}; finished cells are saved, run again to go on")
+        self._preferred = same if strangers else []
+        if strangers.keys() - self._warned:
+            warnings.warn(f"{_said(strangers)}; it computes nothing", stacklevel=4)
+            self._warned.update(strangers)

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from wdrlr.paper.printed import published_values
-from wdrlr.paper.results import load_rows, to_frame
+from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
 
 FAR = 2.0
@@ -183,11 +183,16 @@ def describe_differences(summary: pd.DataFrame) -> str:
 
 
 def stored_comparison(results_dir: Path, protocol: str, seed: int) -> pd.DataFrame:
-    """`compare_variants` of the rows that `results_dir` holds; none for another protocol than the one varied."""
+    """`compare_variants` of the rows that `results_dir` holds; none for another protocol than the one varied.
+
+    Prints `other_versions`, if there are any.
+    """
     standard, variants = plan_trials("all", N_SPLITS, seed)
     if protocol != STANDARD:
         standard, variants = [], []
     rows = load_rows(results_dir, [cell.key for cell in [*standard, *variants]])
+    if said := other_versions(to_frame(rows.values())):
+        print(said)
     return compare_variants(
         to_frame(rows[cell.key] for cell in standard if cell.key in rows),
         to_frame(rows[cell.key] for cell in variants if cell.key in rows),

@@ -1,28 +1,27 @@
 """Figure 2: how the seconds of a fit grow with the samples and with the categorical features, on synthetic data.
 
-Rows are kept in one csv file a label cost and seed, replaced whole after every fit, so that a run killed at any moment
-goes on where it stopped. One process should write to a file at a time.
+Rows are kept in one csv file for each label cost and seed, and saved after every fit, so that a run killed at any
+moment goes on where it stopped.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from wdrlr.files import replace_file
 from wdrlr.model.cuts import count_all_cuts
 from wdrlr.model.problem import Problem, merge_duplicates
-from wdrlr.paper.results import processor, versions
+from wdrlr.paper.results import other_versions, processor, versions, versions_fault
+from wdrlr.paper.store import Row, Table, check_writable
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.solvers.conic import ConicSolverError, OutOfTime, choose_conic_solver
@@ -67,10 +66,22 @@ COLUMNS = {
 }
 """Columns of a row, one fit each, with their types."""
 
-KEY = ("radius", "seed", "levels", "N", "m", "run", "solver", "conic_solver", "tol")
-"""What tells a fit from the others with the same label cost."""
+KEY = ("label_cost", "radius", "seed", "levels", "N", "m", "run", "solver", "conic_solver", "tol")
+"""What tells one fit from another."""
 
-Row = dict[str, object]
+RUNTIMES = Table(COLUMNS, KEY, "figure2_kappa_{label_cost}_seed{seed}.csv", versions_fault)
+"""The store of these rows."""
+
+Size = tuple[str, int, int]
+"""Of an instance: levels, N and m."""
+
+
+class Fit(NamedTuple):
+    """What every run does once."""
+
+    label_cost: str
+    size: Size
+    solver: str
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,7 @@ class Panel:
 
     title: str
     axis: str
-    sizes: tuple[tuple[str, int, int], ...]
+    sizes: tuple[Size, ...]
     solvers: tuple[str, ...] = tuple(SOLVERS)
 
 
@@ -111,41 +122,56 @@ class Setting:
     max_constraints: int = 500_000
     conic_solver: str = "CLARABEL"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 <= self.radius < np.inf:
             raise ValueError(f"radius must be a finite number, at least 0, not {self.radius!r}.")
         for name in ("tol", "time_limit", "max_constraints"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)!r}.")
 
-    def row_key(self, size: tuple[str, int, int], run: int, solver: str) -> tuple:
-        """The fit's entries of ``KEY``."""
-        conic_solver = "" if solver == "tailored" else choose_conic_solver(self.conic_solver)
-        return (float(self.radius), self.seed, *size, run, solver, conic_solver, float(self.tol))
+    def row_key(self, fit: Fit, run: int) -> tuple:
+        """The entries of ``KEY`` in a row."""
+        conic_solver = "" if fit.solver == "tailored" else choose_conic_solver(self.conic_solver)
+        common = (float(self.radius), self.seed)
+        return (fit.label_cost, *common, *fit.size, run, fit.solver, conic_solver, float(self.tol))
 
 
-def _grid(N, m_of_N, N_of_m, m, scheme_N, scheme_m, level_m) -> dict[str, Panel]:
-    sizes = tuple(("2", one, other) for other, one in product(scheme_m, scheme_N))
+def _grid(
+    in_N: Sequence[int],
+    m_of_N: int,
+    N_of_m: int,
+    in_m: Sequence[int],
+    scheme_N: Sequence[int],
+    scheme_m: Sequence[int],
+    level_m: Sequence[int],
+) -> dict[str, Panel]:
+    sizes = tuple(("2", N, m) for m, N in product(scheme_m, scheme_N))
     return {
-        "N": Panel(f"m = {m_of_N} binary features", "N", tuple(("2", one, m_of_N) for one in N)),
-        "m": Panel(f"N = {N_of_m}, binary features", "m", tuple(("2", N_of_m, one) for one in m)),
+        "N": Panel(f"m = {m_of_N} binary features", "N", tuple(("2", N, m_of_N) for N in in_N)),
+        "m": Panel(f"N = {N_of_m}, binary features", "m", tuple(("2", N_of_m, m) for m in in_m)),
         "scheme": Panel("the schemes alone, binary features", "N", sizes, SCHEMES),
-        "levels": Panel(f"N = {N_of_m}, 3 and 5 levels in turn", "m", tuple(("3 and 5", N_of_m, o) for o in level_m)),
+        "levels": Panel(f"N = {N_of_m}, 3 and 5 levels in turn", "m", tuple(("3 and 5", N_of_m, m) for m in level_m)),
     }
 
 
 GRIDS = {
     "full": _grid(
-        N=(10, 20, 50, 100, 200, 500),
+        in_N=(10, 20, 50, 100, 200, 500),
         m_of_N=10,
         N_of_m=50,
-        m=(2, 4, 6, 8, 10, 12),
+        in_m=(2, 4, 6, 8, 10, 12),
         scheme_N=(50, 100, 200, 500, 1000),
         scheme_m=(10, 20, 50, 100),
         level_m=(1, 2, 3, 4, 5, 6, 8, 12),
     ),
     "quick": _grid(
-        N=(10, 20, 50), m_of_N=4, N_of_m=20, m=(2, 4, 6), scheme_N=(20, 50, 100), scheme_m=(5, 10), level_m=(1, 2, 3)
+        in_N=(10, 20, 50),
+        m_of_N=4,
+        N_of_m=20,
+        in_m=(2, 4, 6),
+        scheme_N=(20, 50, 100),
+        scheme_m=(5, 10),
+        level_m=(1, 2, 3),
     ),
 }
 """The panels of the figure: the paper's three, and one for features with several levels. The paper states no grid."""
@@ -188,22 +214,48 @@ def rows_for(
     unknown = [label_cost for label_cost in label_costs if label_cost not in ("1", "m")]
     if unknown or not label_costs:
         raise ValueError(f'label_costs must be of "1" and "m", not {list(label_costs)!r}.')
-    stores = {label_cost: _Store(folder, label_cost, setting) for label_cost in label_costs}
-    fits = list(
-        dict.fromkeys((size, solver) for panel in panels.values() for size in panel.sizes for solver in panel.solvers)
+    of_panels = dict.fromkeys(
+        (size, solver) for panel in panels.values() for size in panel.sizes for solver in panel.solvers
     )
+    fits = [Fit(label_cost, size, solver) for label_cost, (size, solver) in product(label_costs, of_panels)]
+    keys = [setting.row_key(fit, run) for fit, run in product(fits, range(n_runs))]
+    stored = RUNTIMES.load(folder, keys)
     if compute_missing:
-        with threadpool_limits(1), tqdm(total=n_runs * len(label_costs) * len(fits), unit="fit") as progress:
+        check_writable(folder)
+        with threadpool_limits(1), tqdm(total=len(keys), unit="fit") as progress:
             for solver in SOLVERS:  # imports and compilation
                 solve(instance("1", "2", 12, 2, 0, 0.01, 0), solver, replace(setting, time_limit=np.inf))
-            for run, label_cost, (size, solver) in product(range(n_runs), label_costs, fits):
-                stores[label_cost].compute(size, run, solver)
+            for run, fit in product(range(n_runs), fits):
+                if row := _missing_row(stored, fit, run, setting):
+                    RUNTIMES.save(folder, [row])
+                    stored[setting.row_key(fit, run)] = row
                 progress.update()
-    wanted = [
-        stores[label_cost].find(size, run, solver)
-        for label_cost, (size, solver), run in product(label_costs, fits, range(n_runs))
-    ]
-    return pd.DataFrame([row for row in wanted if row is not None], columns=list(COLUMNS))
+    rows = RUNTIMES.to_frame(row for key in keys if (row := _within(stored, key, setting.time_limit)))
+    if said := other_versions(rows):
+        print(said)
+    return rows
+
+
+def _within(stored: dict[tuple, Row], key: tuple, time_limit: float) -> Row | None:
+    """A fit's row as it is with this time limit; None if it was not done, or was stopped at an earlier limit."""
+    row = stored.get(key)
+    if row is None or (row["status"] == "time limit" and row["time_limit"] < time_limit):
+        return None
+    return row | {"status": "time limit"} if row["seconds"] >= time_limit else row
+
+
+def _missing_row(stored: dict[tuple, Row], fit: Fit, run: int, setting: Setting) -> Row | None:
+    """Fit, and return the row; None if that is done, if there is no hope, or if the program would be too large."""
+    keys = [setting.row_key(fit, number) for number in range(run + 1)]
+    *earlier, this = [_within(stored, key, setting.time_limit) for key in keys]
+    solved = [row["status"] == "done" for row in earlier if row is not None]
+    if this is not None or solved.count(False) > solved.count(True):
+        return None
+    problem = instance(fit.label_cost, *fit.size, run, setting.radius, setting.seed)
+    if fit.solver == "monolithic" and count_all_cuts(problem) > setting.max_constraints:
+        return None
+    row = dict(zip(KEY, keys[-1], strict=True)) | _timed(problem, fit.solver, setting)
+    return {name: row[name] for name in COLUMNS}
 
 
 def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
@@ -215,7 +267,7 @@ def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
     if solver == "tailored":
         x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
         return solve_tailored(replace(problem, x=x, z=z, y=y, w=w), tol=setting.tol)
-    options = {
+    options: dict[str, Any] = {
         "tol": setting.tol,
         "conic_solver": choose_conic_solver(setting.conic_solver),
         "time_limit": setting.time_limit,
@@ -225,46 +277,8 @@ def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
     return solve_column_constraint(problem, all_violated=solver == "all-violated", **options)
 
 
-class _Store:
-    """The rows of one label cost and seed, by key, and the file that holds them."""
-
-    def __init__(self, folder: Path, label_cost: str, setting: Setting):
-        self.path = folder / f"figure2_kappa_{label_cost}_seed{setting.seed}.csv"
-        self.label_cost, self.setting = label_cost, setting
-        self.rows: dict[tuple, Row] = {}
-        if self.path.is_file():
-            self.rows = {tuple(row[name] for name in KEY): row for row in _parse(self.path)}
-
-    def find(self, size: tuple[str, int, int], run: int, solver: str) -> Row | None:
-        """The fit's row, as it is with this time limit; None if it was not done, or was stopped at an earlier one."""
-        row = self.rows.get(self.setting.row_key(size, run, solver))
-        limit = self.setting.time_limit
-        if row is None or (row["status"] == "time limit" and row["time_limit"] < limit):
-            return None
-        return row | {"status": "time limit"} if row["seconds"] >= limit else row
-
-    def compute(self, size: tuple[str, int, int], run: int, solver: str) -> None:
-        """Fit, unless that is done or there is no hope, and keep the row."""
-        setting = self.setting
-        key = setting.row_key(size, run, solver)
-        if self.find(size, run, solver) is not None:
-            return
-        before = [self.find(size, other, solver) for other in range(run)]
-        solved = [row["status"] == "done" for row in before if row is not None]
-        if solved.count(False) > solved.count(True):
-            return
-        problem = instance(self.label_cost, *size, run, setting.radius, setting.seed)
-        if solver == "monolithic" and count_all_cuts(problem) > setting.max_constraints:
-            return
-        self.rows[key] = dict(zip(KEY, key, strict=True)) | _timed(problem, solver, setting, self.label_cost)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows.values())
-        replace_file(self.path, text.getvalue())
-
-
-def _timed(problem: Problem, solver: str, setting: Setting, label_cost: str) -> Row:
+def _timed(problem: Problem, solver: str, setting: Setting) -> Row:
+    """The columns of a row that are not of its key."""
     solution, status = None, "failed"
     start, cpu_start = perf_counter(), process_time()
     try:
@@ -278,7 +292,6 @@ def _timed(problem: Problem, solver: str, setting: Setting, label_cost: str) -> 
         late = seconds >= setting.time_limit
         status = "done" if solution.gap <= setting.tol else "time limit" if late else "uncertified"
     return {
-        "label_cost": label_cost,
         "status": status,
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
@@ -291,21 +304,6 @@ def _timed(problem: Problem, solver: str, setting: Setting, label_cost: str) -> 
         "machine": processor(),
         "versions": versions(),
     }
-
-
-def _parse(path: Path) -> list[Row]:
-    reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
-    try:
-        if reader.fieldnames != list(COLUMNS):
-            raise ValueError(f"its columns are {reader.fieldnames}")
-        return [
-            {name: row[name] == "True" if kind is bool else kind(row[name]) for name, kind in COLUMNS.items()}
-            for row in reader
-        ]
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} holds no rows of this figure ({error}); move it away or choose another results_dir."
-        ) from None
 
 
 def summarise(
@@ -328,7 +326,7 @@ def summarise(
         for solver, size in product(panel.solvers, panel.sizes):
             of_point = groups.get((label_cost, solver, *size), rows[:0])
             solved = of_point[of_point["status"] == "done"]
-            row = {"label_cost": label_cost, "panel": name, "solver": solver}
+            row: Row = {"label_cost": label_cost, "panel": name, "solver": solver}
             row |= dict(zip(("levels", "N", "m"), size, strict=True))
             row |= {"tried": len(of_point), "solved": len(solved), "low": np.inf, "median": np.inf, "high": np.inf}
             if len(of_point):
