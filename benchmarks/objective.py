@@ -32,9 +32,9 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
 
     Returns
     -------
-    One row an entrant: solver, stop, seconds, memory_gb (the largest that the process has needed so far), upper (F),
-    lower (what the solver says, -inf if nothing), rounds, expected_rounds, note (the error if there was one; seconds
-    are nan then).
+    One row an entrant: solver, stop, seconds, memory_gb (the largest that the process has needed so far), note (the
+    error if there was one; what was to be measured is nan then), upper (F), lower (what the solver says, -inf if
+    nothing), rounds, expected_rounds.
     """
     solvers = [SOLVERS[name](problem) for name, _ in entrants]
     seconds: list[list[float]] = [[] for _ in entrants]
@@ -57,7 +57,7 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
                 memory[i] = peak_memory_gb()
         rows = []
         for i, (solver, (name, stop)) in enumerate(zip(solvers, entrants, strict=True)):
-            row = {"solver": name, "stop": stop, "seconds": np.nan, "memory_gb": memory[i], "note": notes[i]}
+            row = unmeasured(name, stop, notes[i]) | {"memory_gb": memory[i]}
             if not notes[i]:
                 answer = solver.result()
                 row |= {
@@ -69,6 +69,19 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
                 }
             rows.append(row)
     return rows
+
+
+def unmeasured(solver: str, stop: float, note: str) -> dict:
+    """The row of a run of which nothing is known but a note."""
+    measured = ("upper", "lower", "rounds", "expected_rounds")
+    return {
+        "solver": solver,
+        "stop": stop,
+        "seconds": np.nan,
+        "memory_gb": np.nan,
+        "note": note,
+        **dict.fromkeys(measured, np.nan),
+    }
 
 
 def peak_memory_gb() -> float:

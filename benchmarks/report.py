@@ -5,7 +5,7 @@ solver found for the problem in that run.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
+from benchmarks.solvers import OURS
 from benchmarks.store import read
 from wdrlr.files import replace_file
 from wdrlr.paper.methods import METHODS
@@ -22,11 +23,10 @@ from wdrlr.paper.printed import published_values
 HERE = Path(__file__).resolve().parent
 MARK = "<!-- written by benchmarks.report; what is below is overwritten -->"
 SETTING = ["data", "kappa", "radius"]
-RESULTS = ["upper", "lower", "rounds", "expected_rounds", "memory_gb", "note"]
 TOL = 1e-6
 CERTIFIED = TOL + 1e-12
 """A gap up to this one counts as certified, the last part being rounding."""
-LABELS = {"tailored": "wdrlr", "all-violated": "all violated cuts", "algorithm1": "Algorithm 1"}
+LABELS = {OURS: "wdrlr", "all-violated": "all violated cuts", "algorithm1": "Algorithm 1"}
 
 
 def write(results: Path) -> Path:
@@ -37,13 +37,13 @@ def write(results: Path) -> Path:
     readme = HERE / "README.md" if results.resolve() == HERE / "results" else results / "README.md"
     head = (HERE / "README.md").read_text(encoding="utf-8").partition(MARK)[0]
     sections = []
-    for part, section in SECTIONS.items():
+    for part, (title, section) in SECTIONS.items():
         path = results / f"{part}.csv"
+        body = ["Not run yet."]
         if path.is_file():
             machine, rows = read(path)
-            sections.append("\n\n".join([*section(rows), f"Machine: {machine}."]))
-        else:
-            sections.append(f"## {TITLES[part]}\n\nNot run yet.")
+            body = [*section(rows), f"Machine: {machine}."]
+        sections.append("\n\n".join([f"## {title}", *body]))
     if (results / "algorithm1.csv").is_file():
         plot_gaps(read(results / "algorithm1.csv")[1], results)
         picture = (results / "gap.png").relative_to(readme.parent)
@@ -54,20 +54,13 @@ def write(results: Path) -> Path:
 
 def with_gap(rows: pd.DataFrame, problem: list[str] = SETTING) -> pd.DataFrame:
     """The rows with `gap`: F less the best lower bound for the problem; nan for fits that failed."""
-    rows = rows.reindex(columns=list(dict.fromkeys([*rows, *RESULTS])))
     return rows.assign(gap=rows["upper"] - rows.groupby(problem)["lower"].transform("max"))
-
-
-def our_solver(rows: pd.DataFrame) -> str:
-    """Whose times the others' are compared to: the first solver of every setting."""
-    return rows["solver"].iloc[0]
 
 
 def lr_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios to plain logistic regression, and the paper's seconds beside ours."""
-    yield f"## {TITLES['lr']}"
-    rows, label = with_gap(rows), LABELS[our_solver(rows)]
-    ours = rows[rows["solver"] == our_solver(rows)].set_index(SETTING)
+    rows = with_gap(rows)
+    ours = rows[rows["solver"] == OURS].set_index(SETTING)
     plain = rows[rows["solver"] == "logistic"].set_index(SETTING)
     ours = ours.assign(plain=plain["seconds"], ratio=ours["seconds"] / plain["seconds"]).reset_index()
     open_form = ours[~ours["closed_form"]]
@@ -88,7 +81,7 @@ def lr_section(rows: pd.DataFrame) -> Iterator[str]:
                 "k": some["k"].iloc[0],
                 "m": some["m"].iloc[0],
                 "LR, s": _seconds(some["plain"].median()),
-                f"{label}, s": _seconds(some["seconds"].median()),
+                "wdrlr, s": _seconds(some["seconds"].median()),
                 "median ratio": _ratio(some["ratio"].median()),
                 "worst ratio": _worst(some),
                 "closed form": int(some["closed_form"].sum()),
@@ -105,8 +98,8 @@ def lr_section(rows: pd.DataFrame) -> Iterator[str]:
                 "data set": name,
                 "kappa": kappa,
                 "paper, s": seconds,
-                f"{label} median, s": _seconds(some["seconds"].median()),
-                f"{label} worst, s": _seconds(some["seconds"].max()),
+                "wdrlr median, s": _seconds(some["seconds"].median()),
+                "wdrlr worst, s": _seconds(some["seconds"].max()),
                 "paper / median": _ratio(seconds / some["seconds"].median()),
                 "paper / worst": _ratio(seconds / some["seconds"].max()),
                 "paper's DRO / LR": _ratio(seconds / _paper_seconds(name, "LR")),
@@ -123,12 +116,10 @@ def _paper_seconds(name: str, method: str) -> float:
 
 def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
     """How long Algorithm 1 takes, measured or extrapolated."""
-    yield f"## {TITLES['algorithm1']}"
-    label = LABELS[our_solver(rows)]
     table = []
     for setting, some in with_gap(rows).groupby(SETTING, sort=False):
         runs = some[(some["solver"] == "algorithm1") & some["seconds"].notna()].sort_values("stop")
-        ours = some[(some["solver"] == our_solver(rows)) & (some["stop"] == TOL)].iloc[0]
+        ours = some[(some["solver"] == OURS) & (some["stop"] == TOL)].iloc[0]
         if runs.empty:
             continue
         last = runs.iloc[-1]
@@ -137,7 +128,7 @@ def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
         table.append(
             dict(zip(SETTING, setting, strict=True))
             | {
-                f"{label}, s": _seconds(ours["seconds"]),
+                "wdrlr, s": _seconds(ours["seconds"]),
                 "rounds": int(last["rounds"]),
                 "s": _seconds(last["seconds"]),
                 "gap reached": f"{last['gap']:.0e}",
@@ -173,30 +164,27 @@ def extrapolated_seconds(runs: pd.DataFrame) -> float:
 
 def all_violated_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios of the variant with all violated cuts."""
-    yield f"## {TITLES['all-violated']}"
-    yield _markdown(_pairs(with_gap(rows), our_solver(rows), "all-violated", SETTING))
+    yield _markdown(_pairs(with_gap(rows), "all-violated", SETTING))
 
 
 def dro_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios of the package dro."""
-    yield f"## {TITLES['dro']}"
-    ours = our_solver(rows)
     columns = [*SETTING, "features"]
     # The gap of each problem is its own; the seconds of dro, which cannot solve the one with categories, are of both.
     rows = with_gap(rows, columns)
     theirs = rows[rows["solver"] == "dro"]
-    yield _markdown(_pairs(pd.concat([rows, theirs.assign(features="categories", gap=np.nan)]), ours, "dro", columns))
+    yield _markdown(_pairs(pd.concat([rows, theirs.assign(features="categories", gap=np.nan)]), "dro", columns))
     yield "The 0/1 data as numbers are one problem for both; as categories they are the mixed-feature model."
 
 
-def _pairs(rows: pd.DataFrame, ours: str, other: str, columns: list[str]) -> list[dict]:
-    table, label = [], LABELS[ours]
+def _pairs(rows: pd.DataFrame, other: str, columns: list[str]) -> list[dict]:
+    table = []
     for setting, some in rows.groupby(columns, sort=False):
-        mine, its = (some[some["solver"] == solver].iloc[0] for solver in (ours, other))
+        mine, its = (some[some["solver"] == solver].iloc[0] for solver in (OURS, other))
         table.append(
             dict(zip(columns, setting, strict=True))
             | {
-                f"{label}, s": _seconds(mine["seconds"]),
+                "wdrlr, s": _seconds(mine["seconds"]),
                 f"{other}, s": _seconds(its["seconds"]),
                 "ratio": _ratio(its["seconds"] / mine["seconds"]),
                 "gap": f"{mine['gap']:.0e}",
@@ -208,7 +196,6 @@ def _pairs(rows: pd.DataFrame, ours: str, other: str, columns: list[str]) -> lis
 
 def growth_section(rows: pd.DataFrame) -> Iterator[str]:
     """Seconds and memory as N and m grow."""
-    yield f"## {TITLES['growth']}"
     rows = with_gap(rows)
     table = []
     for row in rows.sort_values(["kappa", "m", "N"]).to_dict("records"):
@@ -228,7 +215,6 @@ def growth_section(rows: pd.DataFrame) -> Iterator[str]:
 
 def table1_section(rows: pd.DataFrame) -> Iterator[str]:
     """The hours that all of Table 1 takes."""
-    yield f"## {TITLES['table1']}"
     names = list(dict.fromkeys(rows["data"]))
     table = []
     for name in names:
@@ -248,7 +234,6 @@ def table1_section(rows: pd.DataFrame) -> Iterator[str]:
 
 def certify_section(rows: pd.DataFrame) -> Iterator[str]:
     """How many fits of the whole grid are certified."""
-    yield f"## {TITLES['certify']}"
     table = []
     for name, some in rows.groupby("data", sort=False):
         table.append(
@@ -271,24 +256,16 @@ def certify_section(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
-TITLES = {
-    "lr": "Plain logistic regression",
-    "algorithm1": "Algorithm 1 as the paper has it",
-    "all-violated": "Algorithm 1 with all violated cuts",
-    "dro": "The package dro",
-    "growth": "Growth",
-    "table1": "The hours of Table 1",
-    "certify": "Is every fit certified?",
+SECTIONS: dict[str, tuple[str, Callable[[pd.DataFrame], Iterator[str]]]] = {
+    "lr": ("Plain logistic regression", lr_section),
+    "algorithm1": ("Algorithm 1 as the paper has it", algorithm1_section),
+    "all-violated": ("Algorithm 1 with all violated cuts", all_violated_section),
+    "dro": ("The package dro", dro_section),
+    "growth": ("Growth", growth_section),
+    "table1": ("The hours of Table 1", table1_section),
+    "certify": ("Is every fit certified?", certify_section),
 }
-SECTIONS = {
-    "lr": lr_section,
-    "algorithm1": algorithm1_section,
-    "all-violated": all_violated_section,
-    "dro": dro_section,
-    "growth": growth_section,
-    "table1": table1_section,
-    "certify": certify_section,
-}
+"""The title of each part, and what is said below it."""
 
 
 def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:

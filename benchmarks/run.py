@@ -9,6 +9,7 @@ import multiprocessing
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -16,8 +17,8 @@ import numpy as np
 
 from benchmarks import report
 from benchmarks.datasets import as_numbers, synthetic, uci, uci_rows, with_metric
-from benchmarks.objective import race
-from benchmarks.solvers import SOLVERS, is_available
+from benchmarks.objective import race, unmeasured
+from benchmarks.solvers import OURS
 from benchmarks.store import Store
 from wdrlr.datasets import DATASETS
 from wdrlr.model.problem import Problem
@@ -53,7 +54,7 @@ GROWTH_SECONDS = 300.0
 """A fit of the growth part is ended after so many seconds."""
 
 
-def lr(store: Store, ours: str, quick: bool) -> None:
+def lr(store: Store, quick: bool) -> None:
     """Against plain logistic regression, on all data sets, nine radii and both kappas."""
     for name in ("tic-tac-toe",) if quick else DATASETS:
         for kappa in ("1", "m"):
@@ -62,23 +63,22 @@ def lr(store: Store, ours: str, quick: bool) -> None:
                 if store.has(setting):
                     continue
                 problem = uci(name, kappa, radius)
-                rows = race(problem, [(ours, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
+                rows = race(problem, [(OURS, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
                 sizes = {"N": problem.n_samples, "n": problem.n_numeric, "m": problem.n_categorical}
                 sizes["k"] = problem.level_matrix.shape[1]
                 closed = {"closed_form": optimal_constant(problem) is not None}
                 store.add(setting, [row | sizes | closed for row in rows])
 
 
-def algorithm1(store: Store, ours: str, quick: bool) -> None:
+def algorithm1(store: Store, quick: bool) -> None:
     """Against Algorithm 1 as in the paper: every solver at several gaps, Algorithm 1 at 1, 2, 4, ... rounds."""
     for setting in _traced(quick):
         if store.has(setting):
             continue
         problem = _problem(**setting)
         gaps = (1e-2, TOL) if quick else (1e-2, 1e-3, 1e-4, 1e-5, TOL)
-        rows = race(problem, [(ours, gap) for gap in gaps], repeats=3)
-        if ours != "all-violated":
-            rows += race(problem, [("all-violated", gap) for gap in gaps])
+        rows = race(problem, [(OURS, gap) for gap in gaps], repeats=3)
+        rows += race(problem, [("all-violated", gap) for gap in gaps])
         limit = 1.0 if quick else ALGORITHM_1_SECONDS
         rounds, seconds = 1, 0.0
         while 2 * seconds <= limit:
@@ -112,19 +112,18 @@ def _problem(data: str, kappa: str, radius: float) -> Problem:
     return synthetic(int(N), int(m), kappa, radius) if times else uci(data, kappa, radius)
 
 
-def all_violated(store: Store, ours: str, quick: bool) -> None:
+def all_violated(store: Store, quick: bool) -> None:
     """Against the variant with all violated cuts, on synthetic data."""
     for N, m in ((60, 4),) if quick else SIZES:
         for kappa, radius in SYNTHETIC_BALLS:
             setting = _setting(N, m, kappa, radius)
             if not store.has(setting):
-                entrants = [(solver, TOL) for solver in dict.fromkeys((ours, "all-violated"))]
-                store.add(setting, race(_problem(**setting), entrants, repeats=3))
+                store.add(setting, race(_problem(**setting), [(OURS, TOL), ("all-violated", TOL)], repeats=3))
 
 
-def dro(store: Store, ours: str, quick: bool) -> None:
+def dro(store: Store, quick: bool) -> None:
     """Against the package `dro`: the same 0/1 data as numbers, which both solve, and as categories, which we do."""
-    if not is_available("dro"):
+    if find_spec("dro") is None:
         print("dro: skipped, since the package `dro` cannot be imported here.")
         return
     for N, m in ((60, 4),) if quick else DRO_SIZES:
@@ -133,14 +132,14 @@ def dro(store: Store, ours: str, quick: bool) -> None:
             if store.has(setting):
                 continue
             problem = _problem(**setting)
-            numbers = race(as_numbers(problem), [(ours, TOL), ("dro", 0.0)], repeats=3)
-            categories = race(problem, [(ours, TOL)], repeats=3)
+            numbers = race(as_numbers(problem), [(OURS, TOL), ("dro", 0.0)], repeats=3)
+            categories = race(problem, [(OURS, TOL)], repeats=3)
             rows = [row | {"features": "numbers"} for row in numbers]
             rows += [row | {"features": "categories"} for row in categories]
             store.add(setting, rows)
 
 
-def growth(store: Store, ours: str, quick: bool) -> None:
+def growth(store: Store, quick: bool) -> None:
     """Seconds and memory as N and m grow, each fit in a process of its own."""
     in_n = [(100, 5), (300, 5)] if quick else [(10**3, 50), (10**4, 50), (10**5, 50), (10**6, 50)]
     in_m = [] if quick else [(1000, m) for m in (10, 100, 300, 1000)]
@@ -148,13 +147,13 @@ def growth(store: Store, ours: str, quick: bool) -> None:
         for kappa, radius in TRACED_SYNTHETIC_BALLS:
             setting = _setting(N, m, kappa, radius)
             if not store.has(setting):
-                store.add(setting, [{"N": N, "m": m} | _in_own_process(ours, setting)])
+                store.add(setting, [{"N": N, "m": m} | _in_own_process(setting)])
 
 
-def _in_own_process(solver: str, setting: dict) -> dict:
+def _in_own_process(setting: dict) -> dict:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_grow, args=(sender, solver, setting))
+    process = context.Process(target=_grow, args=(sender, setting))
     process.start()
     sender.close()
     try:
@@ -166,15 +165,15 @@ def _in_own_process(solver: str, setting: dict) -> dict:
     finally:
         process.kill()
         process.join()
-    return {"solver": solver, "stop": TOL, "seconds": np.nan, "note": note}
+    return unmeasured(OURS, TOL, note)
 
 
-def _grow(sender, solver: str, setting: dict) -> None:
-    sender.send(race(_problem(**setting), [(solver, TOL)], repeats=3)[0])
+def _grow(sender, setting: dict) -> None:
+    sender.send(race(_problem(**setting), [(OURS, TOL)], repeats=3)[0])
 
 
-def table1(store: Store, ours: str, quick: bool) -> None:
-    """One split of Table 1 for every data set and method, cross-validation included, with the default solver."""
+def table1(store: Store, quick: bool) -> None:
+    """One split of Table 1 for every data set and method, cross-validation included, with our solver."""
     names = ["tic-tac-toe"] if quick else list(dict.fromkeys(published_values("table1")["dataset"]))
     for name in names:
         for method in (METHODS["LR"], METHODS["PI"]) if quick else METHODS.values():
@@ -182,13 +181,13 @@ def table1(store: Store, ours: str, quick: bool) -> None:
             if store.has(setting):
                 continue
             start = perf_counter()
-            cell = run_cell(name, PROTOCOLS["code"], method, split=0, seed=0, tol=TOL, solver="tailored")
+            cell = run_cell(name, PROTOCOLS["code"], method, split=0, seed=0, tol=TOL, solver=OURS)
             seconds = perf_counter() - start
             columns = ("solver", "n_fits", "n_uncertified")
             store.add(setting, [{"seconds": seconds} | {column: cell[column] for column in columns}])
 
 
-def certify(store: Store, ours: str, quick: bool) -> None:
+def certify(store: Store, quick: bool) -> None:
     """Whether every fit is certified: all data sets, nine radii, seven metrics, five penalties, two codings."""
     for name in ("tic-tac-toe",) if quick else DATASETS:
         for coding in ("pm1", "onehot"):
@@ -199,7 +198,7 @@ def certify(store: Store, ours: str, quick: bool) -> None:
                     setting = {"data": name, "coding": coding, "rows": rows, "metric": scale, "kappa": kappa}
                     if not store.has(setting):
                         fits = _fits(problem, coordinates, scale, kappa, quick)
-                        store.add(setting, [_summary(ours, *fits)])
+                        store.add(setting, [_summary(*fits)])
 
 
 def _fits(
@@ -215,21 +214,21 @@ def _fits(
     return solutions, perf_counter() - start
 
 
-def _summary(solver: str, solutions: list[Solution], seconds: float) -> dict:
-    gaps, rounds = [one.gap for one in solutions], [one.n_rounds for one in solutions]
+def _summary(solutions: list[Solution], seconds: float) -> dict:
+    gaps, rounds = [solution.gap for solution in solutions], [solution.n_rounds for solution in solutions]
     return {
-        "solver": solver,
+        "solver": OURS,
         "seconds": seconds,
         "fits": len(solutions),
         "certified": sum(gap <= TOL for gap in gaps),
         "largest_gap": max(gaps),
         "closed_form": rounds.count(0),
-        "median_rounds": float(np.median(rounds)),
+        "median_rounds": np.median(rounds),
         "largest_rounds": max(rounds),
     }
 
 
-PARTS: dict[str, Callable[[Store, str, bool], None]] = {
+PARTS: dict[str, Callable[[Store, bool], None]] = {
     "lr": lr,
     "algorithm1": algorithm1,
     "all-violated": all_violated,
@@ -244,25 +243,19 @@ def main(arguments: list[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.partition("\n")[0])
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--quick", action="store_true", help="tiny data, into a temporary folder unless --results")
-    parser.add_argument("--again", action="store_true", help="compute finished rows of these parts again")
-    parser.add_argument(
-        "--solver", default="tailored", choices=SOLVERS, help="whose seconds the others' are compared to"
-    )
-    parser.add_argument("--results", type=Path, help="default: benchmarks/results")
+    parser.add_argument("--quick", action="store_true", help="tiny data, into a temporary folder unless --results-dir")
+    parser.add_argument("--results-dir", type=Path, help="default: benchmarks/results")
     options = parser.parse_args(arguments)
     unknown = [part for part in options.part if part not in PARTS]
     if unknown:
         parser.error(f"unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
-    if not is_available(options.solver):
-        parser.error(f"the solver {options.solver!r} is not installed here; another one: --solver all-violated")
-    folder = options.results or (
+    folder = options.results_dir or (
         Path(tempfile.mkdtemp(prefix="benchmarks-")) if options.quick else project_root() / "benchmarks" / "results"
     )
     folder.mkdir(parents=True, exist_ok=True)
     for part in options.part or PARTS:
         print(part, "-", PARTS[part].__doc__.splitlines()[0], flush=True)
-        PARTS[part](Store(folder, part, options.again), options.solver, options.quick)
+        PARTS[part](Store(folder, part), options.quick)
     print(f"report: {report.write(folder)}")
 
 

@@ -1,52 +1,69 @@
-"""Where results are kept: one csv file a part, with the machine in its first line."""
+"""Where results are kept: one csv file for each part, headed by the machine."""
 
-import io
 import os
 import platform
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_info
 
-from wdrlr.files import replace_file
 from wdrlr.paper.results import processor, versions
+from wdrlr.paper.store import Row, Table, heading
+
+_BALL = {"data": str, "kappa": str, "radius": float}
+_RACE = {"solver": str, "stop": float, "seconds": float, "memory_gb": float, "note": str}
+_RACE |= {"upper": float, "lower": float, "rounds": float, "expected_rounds": float}
+_SIZES = {"N": int, "n": int, "m": int, "k": int, "closed_form": bool}
+_CELL = {"seconds": float, "solver": str, "n_fits": int, "n_uncertified": int}
+_GRID = {"data": str, "coding": str, "rows": str, "metric": str, "kappa": str}
+_FITS = {"seconds": float, "fits": int, "certified": int, "largest_gap": float, "closed_form": int}
+_ROUNDS = {"median_rounds": float, "largest_rounds": int}
+
+
+def _table(part: str, columns: dict[str, type], *key: str) -> Table:
+    numbers = tuple(name for name, kind in columns.items() if kind is float)  # older files leave nan empty
+    return Table(columns, key, f"{part}.csv", optional=numbers, sort=False)
+
+
+TABLES = {
+    "lr": _table("lr", _BALL | _RACE | _SIZES, *_BALL, "solver"),
+    "algorithm1": _table("algorithm1", _BALL | _RACE, *_BALL, "solver", "stop"),
+    "all-violated": _table("all-violated", _BALL | _RACE, *_BALL, "solver"),
+    "dro": _table("dro", _BALL | _RACE | {"features": str}, *_BALL, "solver", "features"),
+    "growth": _table("growth", _BALL | {"N": int, "m": int} | _RACE, *_BALL),
+    "table1": _table("table1", {"data": str, "method": str} | _CELL, "data", "method"),
+    "certify": _table("certify", _GRID | {"solver": str} | _FITS | _ROUNDS, *_GRID),
+}
+"""The parts, with the columns of their rows and what tells rows apart."""
 
 
 class Store:
     """The rows of one part. A finished setting survives whatever ends the run."""
 
-    def __init__(self, folder: Path, part: str, again: bool):
-        self.path = folder / f"{part}.csv"
-        self.machine = machine()
-        self.rows = pd.DataFrame()
-        if self.path.is_file() and not again:
-            before, self.rows = read(self.path)
-            if before != self.machine:
-                raise SystemExit(
-                    f"{self.path} is of another machine or of other versions, and ratios are of one run:\n  {before}\n"
-                    f"now:\n  {self.machine}\nTo compute this part anew: --again."
-                )
+    def __init__(self, folder: Path, part: str):
+        self.folder, self.table = folder, replace(TABLES[part], heading=machine())
+        path = folder / f"{part}.csv"
+        self.rows = self.table.read(path)
+        if self.rows and heading(path) != self.table.heading:
+            raise SystemExit(
+                f"{path} is of another machine or of other versions, and ratios are of one run:\n  {heading(path)}\n"
+                f"now:\n  {self.table.heading}\nTo compute this part anew, move the file away."
+            )
 
-    def has(self, setting: dict) -> bool:
+    def has(self, setting: Row) -> bool:
         """Whether a setting (column: value) is done: it has rows, which were all added at once."""
-        if self.rows.empty:
-            return False
-        found = [
-            np.isclose(self.rows[column], value, rtol=1e-9, atol=0)
-            if column == "radius"
-            else self.rows[column] == value
-            for column, value in setting.items()
-        ]
-        return bool(np.logical_and.reduce(found).any())
+        return any(row.items() >= setting.items() for row in self.rows)
 
-    def add(self, setting: dict, rows: list[dict]) -> None:
+    def add(self, setting: Row, rows: list[Row]) -> None:
         """Keep the rows of a setting."""
-        new = pd.DataFrame([setting | row for row in rows])
-        self.rows = new if self.rows.empty else pd.concat([self.rows, new], ignore_index=True)
-        table = self.rows.to_csv(index=False, lineterminator="\n")
-        replace_file(self.path, f"# {self.machine}\n{table}")
+        new = [
+            {name: kind((setting | row)[name]) for name, kind in self.table.columns.items()}  # NumPy's types go
+            for row in rows
+        ]
+        self.table.save(self.folder, new)
+        self.rows += new
         where = ", ".join(str(value) if column == "data" else f"{column} {value}" for column, value in setting.items())
         for row in rows:
             print(f"  {where}: {_in_short(row)}", flush=True)
@@ -54,9 +71,8 @@ class Store:
 
 def read(path: Path) -> tuple[str, pd.DataFrame]:
     """The machine and the rows of a file."""
-    first, _, table = path.read_text(encoding="utf-8").partition("\n")
-    rows = pd.read_csv(io.StringIO(table), dtype={"data": str, "kappa": str})
-    return first.removeprefix("# "), rows
+    table = TABLES[path.stem]
+    return heading(path), table.to_frame(table.read(path))
 
 
 def machine() -> str:
@@ -64,10 +80,13 @@ def machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9 if hasattr(os, "sysconf") else float("nan")
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     blas = sorted({f"{library['internal_api']}={library.get('architecture')}" for library in libraries})
-    more = [f"{name}={found}" for name in ("dro",) if (found := _version(name))]
+    try:
+        dro = [f"dro={version('dro')}"]
+    except PackageNotFoundError:
+        dro = []
     return (
         f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GB, {_system()}; one thread; "
-        f"{' '.join([versions(), *more, *blas])}"
+        f"{' '.join([versions(), *dro, *blas])}"
     )
 
 
@@ -78,14 +97,7 @@ def _system() -> str:
         return platform.platform()
 
 
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _in_short(row: dict) -> str:
+def _in_short(row: Row) -> str:
     words = [row["solver"]]
     words += [f"stop {row['stop']:g}"] if "stop" in row else []
     words += [f"{row['seconds']:.4f} s"]

@@ -1,8 +1,10 @@
 """The benchmarks run, count what they say they count, and go on where they stopped. No test looks at a time."""
 
 import math
+import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,9 @@ import pytest
 
 from benchmarks import fingerprint, report
 from benchmarks.datasets import as_numbers, some_rows, synthetic, uci
-from benchmarks.objective import objective, race
+from benchmarks.objective import objective, race, unmeasured
 from benchmarks.run import PARTS
-from benchmarks.solvers import SOLVERS, Logistic, expected_rounds, is_available
+from benchmarks.solvers import OURS, SOLVERS, Logistic, expected_rounds
 from benchmarks.store import Store, read
 from wdrlr.datasets import load_dataset
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
@@ -22,21 +24,10 @@ from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.solvers.solution import Solution
 
 ROOT = Path(__file__).parents[1]
-OURS = "tailored" if is_available("tailored") else "all-violated"
 
 
 def quick(folder: Path, *arguments: str) -> str:
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.run",
-        "--quick",
-        "--solver",
-        OURS,
-        "--results",
-        str(folder),
-        *arguments,
-    ]
+    command = [sys.executable, "-m", "benchmarks.run", "--quick", "--results-dir", str(folder), *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -46,8 +37,8 @@ def test_all_parts_in_the_quick_setting(tmp_path):
     quick(tmp_path)
     text = (tmp_path / "README.md").read_text()
     for part in PARTS:
-        assert report.TITLES[part] in text
-        if part == "dro" and not is_available("dro"):
+        assert report.SECTIONS[part][0] in text
+        if part == "dro" and find_spec("dro") is None:
             assert not (tmp_path / "dro.csv").exists()
             continue
         machine, rows = read(tmp_path / f"{part}.csv")
@@ -65,17 +56,28 @@ def test_all_parts_in_the_quick_setting(tmp_path):
 
 
 def test_a_store_goes_on_only_on_the_same_machine(tmp_path):
-    store = Store(tmp_path, "part", again=False)
+    store = Store(tmp_path, "all-violated")
     setting = {"data": "a", "kappa": "1", "radius": 0.1}
     assert not store.has(setting)
-    store.add(setting, [{"solver": "one", "seconds": 1.0}, {"solver": "two", "seconds": 0.1 + 0.2}])
-    store = Store(tmp_path, "part", again=False)
+    first = unmeasured("tailored", 1e-6, "") | {"seconds": np.float64(1.0)}
+    store.add(setting, [first, unmeasured("all-violated", 1e-6, "error") | {"seconds": 0.1 + 0.2}])
+    store = Store(tmp_path, "all-violated")
     assert store.has(setting) and not store.has(setting | {"kappa": "m"})
-    assert store.rows["seconds"].tolist() == [1.0, 0.1 + 0.2]
-    store.path.write_text(store.path.read_text().replace("cores", "other cores", 1))
-    with pytest.raises(SystemExit, match="--again"):
-        Store(tmp_path, "part", again=False)
-    assert not Store(tmp_path, "part", again=True).has(setting)
+    machine, rows = read(tmp_path / "all-violated.csv")
+    assert rows["seconds"].tolist() == [1.0, 0.1 + 0.2] and rows["note"].tolist() == ["", "error"]
+    assert rows["upper"].isna().all() and "cores" in machine
+    path = tmp_path / "all-violated.csv"
+    path.write_text(path.read_text().replace("cores", "other cores", 1))
+    with pytest.raises(SystemExit, match="move the file away"):
+        Store(tmp_path, "all-violated")
+
+
+def test_the_report_is_that_of_the_results(tmp_path):
+    results = ROOT / "benchmarks" / "results"
+    for path in results.glob("*.csv"):
+        shutil.copy(path, tmp_path)
+    written = report.write(tmp_path).read_text().replace("](gap.png)", "](results/gap.png)")
+    assert written == (ROOT / "benchmarks" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("kappa", ["1", "m"])
