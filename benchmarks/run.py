@@ -27,9 +27,9 @@ from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import project_root
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.runtimes import MAX_ITER
 from wdrlr.solvers.closed_form import optimal_constant
-from wdrlr.solvers.interior_point.coordinates import Coordinates
-from wdrlr.solvers.interior_point.method import solve_tailored
+from wdrlr.solvers.registry import SOLVERS, solve
 from wdrlr.solvers.solution import Solution
 
 TOL = 1e-6
@@ -193,24 +193,22 @@ def certify(store: Store, quick: bool) -> None:
         for coding in ("pm1", "onehot"):
             for rows in ("training part", "four folds of it"):
                 problem = uci_rows(name, coding, fold=rows != "training part")
-                coordinates = Coordinates(problem)
+                shared = SOLVERS[OURS].shared(problem)
                 for scale, kappa in METRICS[:: 4 if quick else 1]:
                     setting = {"data": name, "coding": coding, "rows": rows, "metric": scale, "kappa": kappa}
                     if not store.has(setting):
-                        fits = _fits(problem, coordinates, scale, kappa, quick)
+                        fits = _fits(problem, shared, scale, kappa, quick)
                         store.add(setting, [_summary(*fits)])
 
 
-def _fits(
-    problem: Problem, coordinates: Coordinates, scale: str, kappa: str, quick: bool
-) -> tuple[list[Solution], float]:
+def _fits(problem: Problem, shared: dict, scale: str, kappa: str, quick: bool) -> tuple[list[Solution], float]:
     """The solutions for all radii and penalties, and the seconds they took."""
     start, solutions = perf_counter(), []
     for radius in LR_RADII[:: 4 if quick else 1]:
         posed = with_metric(problem, kappa, radius, "unit" if scale == "unit" else None)
         for gamma in PENALTIES[:: 4 if quick else 1]:
             penalty = np.full(problem.n_coefficients, gamma)
-            solutions.append(solve_tailored(replace(posed, penalty=penalty), tol=TOL, coordinates=coordinates))
+            solutions.append(solve(replace(posed, penalty=penalty), OURS, shared, "CLARABEL", TOL, MAX_ITER))
     return solutions, perf_counter() - start
 
 

@@ -4,14 +4,15 @@ What a solver does in `run` counts. Merging equal rows does, making a matrix for
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from wdrlr.model.problem import Problem, merge_duplicates
-from wdrlr.solvers.column_constraint import solve_column_constraint
-from wdrlr.solvers.solution import Solution
+from wdrlr.paper.runtimes import MAX_ITER, WAYS
+from wdrlr.solvers.registry import solve
 
 
 class Answer(NamedTuple):
@@ -23,48 +24,29 @@ class Answer(NamedTuple):
     expected_rounds: float = np.nan
 
 
-class _Wdrlr:
-    """A solver of this package: merges equal rows, then solves to the gap `stop`."""
+class Registered:
+    """A solver of this package: merges equal rows, then solves to the gap `stop`. Conic programs are Clarabel's."""
 
-    def __init__(self, problem: Problem):
-        self.problem = problem
+    def __init__(self, problem: Problem, name: str):
+        self.problem, self.name = problem, name
 
-    def run(self, stop: float) -> None:
-        self.solution = self.solve(_merged(self.problem), stop)
-
-    def solve(self, problem: Problem, stop: float) -> Solution:
-        raise NotImplementedError
+    def run(self, stop: float, max_iter: int = MAX_ITER) -> None:
+        x, z, y, w = merge_duplicates(self.problem.x, self.problem.z, self.problem.y, self.problem.w)
+        merged = replace(self.problem, x=x, z=z, y=y, w=w)
+        self.solution = solve(merged, *WAYS[self.name], "CLARABEL", stop, max_iter)
 
     def result(self) -> Answer:
         return Answer(self.solution.b, self.solution.lower, self.solution.n_rounds)
 
 
-class Tailored(_Wdrlr):
-    """The package's own solver."""
+class Algorithm1(Registered):
+    """Algorithm 1 as the paper has it, one cut a label and round; ends at a gap of 1e-6 or after `stop` rounds."""
 
-    def solve(self, problem: Problem, stop: float) -> Solution:
-        from wdrlr.solvers.interior_point.method import solve_tailored
-
-        return solve_tailored(problem, tol=stop)
-
-
-class AllViolated(_Wdrlr):
-    """Algorithm 1 with the most violated cut of every sample and label in each round, on Clarabel."""
-
-    def solve(self, problem: Problem, stop: float) -> Solution:
-        return solve_column_constraint(problem, tol=stop, all_violated=True)
-
-
-class Algorithm1(_Wdrlr):
-    """Algorithm 1 as the paper has it, one cut a label and round, on Clarabel; ends at a gap of 1e-6 or after `stop`
-    rounds."""
-
-    def solve(self, problem: Problem, stop: float) -> Solution:
-        return solve_column_constraint(problem, tol=1e-6, max_rounds=int(stop), all_violated=False)
+    def run(self, stop: float) -> None:
+        super().run(1e-6, int(stop))
 
     def result(self) -> Answer:
-        solution = self.solution
-        return Answer(solution.b, solution.lower, solution.n_rounds, expected_rounds(solution.bounds))
+        return super().result()._replace(expected_rounds=expected_rounds(self.solution.bounds))
 
 
 class Logistic:
@@ -118,9 +100,9 @@ OURS = "tailored"
 """Whose seconds the others' are compared to."""
 
 SOLVERS = {
-    OURS: Tailored,
-    "all-violated": AllViolated,
-    "algorithm1": Algorithm1,
+    OURS: partial(Registered, name=OURS),
+    "all-violated": partial(Registered, name="all-violated"),
+    "algorithm1": partial(Algorithm1, name="algorithm1"),
     "logistic": Logistic,
     "dro": Dro,
 }
@@ -142,8 +124,3 @@ def expected_rounds(bounds: tuple[tuple[float, float], ...], gap: float = 1e-3) 
         return np.nan
     slope, start = np.polyfit(late + 1, np.log(gaps), 1)
     return max(float(len(bounds)), float(np.log(gap) - start) / slope)
-
-
-def _merged(problem: Problem) -> Problem:
-    x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
-    return replace(problem, x=x, z=z, y=y, w=w)

@@ -8,6 +8,7 @@ from wdrlr.paper import cells as experiments
 from wdrlr.paper import notebook, runtimes, variants
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.notebook import check_parameters
+from wdrlr.solvers import registry
 from wdrlr.solvers.conic import SETTINGS
 
 DECLARED = {
@@ -177,7 +178,7 @@ def test_what_is_no_text_is_no_folder(value):
 
 def test_the_names_are_those_of_the_modules():
     assert notebook.BACKENDS == experiments.BACKENDS
-    assert notebook.SOLVERS == experiments.SOLVERS
+    assert notebook.SOLVERS == tuple(registry.SOLVERS)
     assert set(notebook.TRIED) == set(variants.TRIALS)
     assert list(notebook.published_values("table1")["method"].unique()) == list(METHODS)
     cells = {cell.id: cell for cell in read("figure2").cells}

@@ -36,9 +36,9 @@ from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.paper.results import load_rows, other_versions, save_rows, to_frame, versions
 from wdrlr.paper.store import Row, check_writable
 from wdrlr.solvers.conic import choose_conic_solver
+from wdrlr.solvers.registry import SOLVERS
 
 BACKENDS = ("loky", "sequential", "dask")
-SOLVERS = ("tailored", "column-constraint", "monolithic")
 
 # A dask worker can have several threads, but what a cell does with warnings and BLAS threads is of the whole process.
 _ONE_CELL_AT_A_TIME = threading.Lock()

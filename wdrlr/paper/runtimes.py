@@ -23,9 +23,8 @@ from wdrlr.model.problem import Problem, merge_duplicates
 from wdrlr.paper.results import other_versions, processor, versions, versions_fault
 from wdrlr.paper.store import Row, Table, check_writable
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data
-from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
+from wdrlr.solvers import registry
 from wdrlr.solvers.conic import ConicSolverError, OutOfTime, choose_conic_solver
-from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.solution import Solution
 
 LEVELS = {"2": (2,), "3 and 5": (3, 5)}
@@ -38,6 +37,17 @@ SOLVERS = {
     "tailored": "tailored solver",
 }
 """Names of the four ways to solve, and their labels in the figure."""
+
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "monolithic": ("monolithic", {}),
+    "algorithm1": ("column-constraint", {"all_violated": False}),
+    "all-violated": ("column-constraint", {"all_violated": True}),
+    "tailored": ("tailored", {}),
+}
+"""What they are: a registered solver and its options, see ``wdrlr.solvers.registry``."""
+
+MAX_ITER = 10_000
+"""Iterations of a solver, more than any fit needs."""
 
 SCHEMES = ("algorithm1", "all-violated")
 
@@ -266,15 +276,11 @@ def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
     """
     if solver == "tailored":
         x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
-        return solve_tailored(replace(problem, x=x, z=z, y=y, w=w), tol=setting.tol)
-    options: dict[str, Any] = {
-        "tol": setting.tol,
-        "conic_solver": choose_conic_solver(setting.conic_solver),
-        "time_limit": setting.time_limit,
-    }
-    if solver == "monolithic":
-        return solve_monolithic(problem, max_cuts=setting.max_constraints, **options)
-    return solve_column_constraint(problem, all_violated=solver == "all-violated", **options)
+        problem = replace(problem, x=x, z=z, y=y, w=w)
+    name, options = WAYS[solver]
+    limits = {"time_limit": setting.time_limit, "max_cuts": setting.max_constraints}
+    options = options | {limit: value for limit, value in limits.items() if limit in registry.SOLVERS[name].options}
+    return registry.solve(problem, name, options, setting.conic_solver, setting.tol, MAX_ITER)
 
 
 def _timed(problem: Problem, solver: str, setting: Setting) -> Row:
