@@ -361,12 +361,17 @@ def test_all_stands_for_all_methods():
     assert [cell.method.name for cell in cells] == list(METHODS)
 
 
-def test_wanted_rows_are_computed_only_if_asked_for(toy_data, tmp_path):
+def test_wanted_rows_are_computed_only_if_asked_for(toy_data, tmp_path, capsys):
     cells = toy_cells(3, 0)
     with pytest.raises(RuntimeError, match=r"none of the 3 cells .* set compute_missing to True"):
         wanted_rows(cells, tmp_path, compute_missing=False)
     wanted_rows(cells[:2], tmp_path, compute_missing=True, backend="sequential")
     assert wanted_rows(cells, tmp_path, compute_missing=False)["split"].tolist() == [0, 1]
+    assert capsys.readouterr().out == ""
+    (path,) = tmp_path.glob("*.csv")
+    path.write_text(path.read_text().replace("wdrlr=", "wdrlr=0+", 1))
+    wanted_rows(cells, tmp_path, compute_missing=False)
+    assert capsys.readouterr().out.startswith("1 of these 2 rows were computed by other versions (wdrlr 0+")
 
 
 def test_what_is_missing_is_said_by_data_set_and_method():

@@ -140,15 +140,17 @@ def test_changes_as_text(tried):
     assert "*" not in tables["PI"].loc[("spect", "PI")].iloc[0]["PI-coding"]
 
 
-def test_what_is_stored_is_compared_under_the_varied_protocol_only(tmp_path):
+def test_what_is_stored_is_compared_under_the_varied_protocol_only(tmp_path, capsys):
     blank = {name: {str: "", int: 0, float: 0.0, bool: False}[kind] for name, kind in COLUMNS.items()}
-    blank |= {"dataset": "monks-3", "method": "PI", "solver": "tailored", "tol": 1e-6, "versions": versions()}
+    blank |= {"dataset": "monks-3", "method": "PI", "solver": "tailored", "tol": 1e-6}
+    blank["versions"] = versions().replace("wdrlr=", "wdrlr=0+")
     for protocol, errors in (("code", (0.2, 0.3)), ("code-PI-coding", (0.1, 0.3))):
         save_rows(
             tmp_path,
             [blank | {"protocol": protocol, "split": s, "test_error": error} for s, error in enumerate(errors)],
         )
     compared = stored_comparison(tmp_path, "code", 0)
+    assert capsys.readouterr().out.startswith("4 of these 4 rows were computed by other versions (wdrlr 0+")
     assert compared[["dataset", "variant", "n_splits"]].to_numpy().tolist() == [["monks-3", "PI-coding", 2]]
     assert compared["change"].iloc[0] == pytest.approx(-5)
     assert stored_comparison(tmp_path, "paper", 0).empty

@@ -76,7 +76,7 @@ def connected(scheduler: str) -> Iterator[Client]:
             raise RuntimeError(_said(strangers))
         yield client
     finally:
-        with suppress(TimeoutError):  # a silent scheduler takes no leave
+        with suppress(TimeoutError):  # of a scheduler that does not answer
             client.close(timeout=1)
 
 

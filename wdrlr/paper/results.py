@@ -86,9 +86,10 @@ def source_stamp() -> str:
     for name in _STAMPED:
         package, _, module = name.rpartition(".")
         single = files(package) / f"{module}.py"
-        modules = [single] if single.is_file() else [one for one in files(name).iterdir() if one.name.endswith(".py")]
-        for file in sorted(modules, key=lambda one: one.name):
-            code.update(f"{name}/{file.name}\n{_bare(file.read_text(encoding='utf-8'))}\n".encode())
+        sources = [single] if single.is_file() else files(name).iterdir()
+        for file in sorted(sources, key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                code.update(f"{name}/{file.name}\n{_bare(file.read_text(encoding='utf-8'))}\n".encode())
     return code.hexdigest()[:8]
 
 
@@ -100,13 +101,15 @@ def _bare(source: str) -> str:
         body = getattr(node, "body", None)
         if isinstance(body, list):
             # A string that stands alone: a docstring, or what is said of the name above it.
-            bare = [one for one in body if not (isinstance(one, ast.Expr) and _is_text(one.value))]
-            vars(node)["body"] = bare or [ast.Pass()]
+            vars(node)["body"] = [statement for statement in body if not _is_text(statement)] or [ast.Pass()]
     return ast.unparse(tree)
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _is_text(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
 
 
 @cache

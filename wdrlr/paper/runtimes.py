@@ -208,7 +208,8 @@ def rows_for(
 
     Run by run, all sizes and solvers in each. A solver is given up at a size when more than half of its earlier runs
     there were not solved (one of one is enough); it is not tried where the monolithic program has too many
-    constraints. A fit that was stopped earlier than the setting's time limit is done again.
+    constraints. A fit that was stopped earlier than the setting's time limit is done again. Prints `other_versions`, if
+    there are any.
 
     Returns
     -------
@@ -217,7 +218,9 @@ def rows_for(
     Raises
     ------
     ValueError
-        For label costs or numbers of runs that make no sense, or if a file in the folder is not of this kind.
+        For label costs or numbers of runs that make no sense.
+    OSError
+        If rows are to be computed and cannot be stored in the folder, before any work.
     """
     if n_runs < 1:
         raise ValueError(f"n_runs must be at least 1, not {n_runs}.")
