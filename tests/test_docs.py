@@ -1,10 +1,8 @@
 """The documentation is built without a network or a warning, and what it says of the code is true."""
 
-import ast
 import doctest
 import os
 import re
-import runpy
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -17,7 +15,6 @@ import wdrlr
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-ARCHITECTURE = runpy.run_path(str(DOCS / "architecture.py"))
 
 
 @pytest.fixture(scope="module")
@@ -109,28 +106,3 @@ def test_nothing_in_it_is_of_one_machine(site):
 def test_the_examples_of_the_comparison_with_others_run():
     result = doctest.testfile(str(DOCS / "related.md"), module_relative=False, encoding="utf-8")
     assert result.attempted > 20 and result.failed == 0
-
-
-def test_the_picture_of_the_architecture_is_that_of_the_code():
-    layers = ARCHITECTURE["LAYERS"]
-    place = {module: i for i, modules in enumerate(layers.values()) for module in modules}
-    modules = {path.stem: path for path in (ROOT / "wdrlr").glob("*.py") if path.stem != "__init__"}
-    assert set(place) == set(modules), "docs/architecture.py lists what is not in wdrlr/, or the other way round"
-    for name, path in modules.items():
-        for imported in _imports(path):
-            assert place[imported] >= place[name], f"{name} imports {imported}, which is in a layer above"
-
-
-def _imports(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "wdrlr":
-            yield from (wdrlr._HOME.get(alias.name, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wdrlr."):
-            module = node.module.split(".")[1]
-            if module != "data_prep":
-                yield module
-
-
-def test_the_picture_is_the_one_that_is_drawn():
-    picture = (DOCS / "architecture.svg").read_text(encoding="utf-8")
-    assert picture == ARCHITECTURE["draw"](), "run `python docs/architecture.py`"

@@ -84,6 +84,12 @@ def test_importing_the_package_costs_next_to_nothing_and_a_default_fit_needs_no_
     assert done.stdout.split("\n")[:2] == ["True set()", "False"], done.stderr
 
 
+def test_imports_go_down_only():
+    lint = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"]
+    done = subprocess.run(lint, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_public_names_and_the_version():
     assert set(wdrlr.__all__) <= set(dir(wdrlr))
     assert all(getattr(wdrlr, name) is not None for name in wdrlr.__all__)
