@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -210,28 +211,22 @@ def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
 def to_latex(summary: pd.DataFrame, table: str) -> str:
     """A tabular (booktabs) to include: two lines a data set, ours (of errors with standard errors) and the paper's.
 
-    As the paper prints them, bold is the smallest error of the data set, italic that of the group, a dagger a winner
-    that is significantly better than LR, a double dagger one that is so than the second best.
+    As the paper prints them, bold is the smallest error of the data set and italic that of the group. A dagger marks a
+    winner significantly better than LR, a double dagger one significantly better than the second best.
     """
     methods = _methods(summary)
     sizes = DATASET_COLUMNS[table]
     header = ["Data set", *(f"${size}$" for size in sizes), *(METHODS[name].label for name in methods)]
-    show_ours, show_paper = (_latex_ours, _latex_paper) if _is_of_errors(table) else (_seconds, _paper_seconds)
-    blocks = []
+    ours, paper = list(_lines(table).values())[:2]
+    rows: list[list[str]] = []
     for dataset, cells in summary.groupby("dataset", sort=False):
+        space = "\\addlinespace\n" if rows else ""
         star = r"$\star$" if cells["multiclass_source"].any() else ""
         numbers = [f"{cells[size].iloc[0]:,}".replace(",", "{,}") for size in sizes]
-        ours = [f"{dataset}{star}", *numbers, *_column_cells(cells, methods, show_ours)]
-        paper = [r"\quad paper", *[""] * len(sizes), *_column_cells(cells, methods, show_paper)]
-        blocks.append(_latex_line(ours) + _latex_line(paper))
-    return (
-        rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}"
-        + "\n\\toprule\n"
-        + _latex_line(header)
-        + "\\midrule\n"
-        + "\\addlinespace\n".join(blocks)
-        + "\\bottomrule\n\\end{tabular}\n"
-    )
+        rows.append([f"{space}{dataset}{star}", *numbers, *_column_cells(cells, methods, ours, _LATEX)])
+        rows.append([r"\quad paper", *[""] * len(sizes), *_column_cells(cells, methods, paper, _LATEX)])
+    shown = pd.DataFrame(rows, columns=header).style.hide(axis="index")
+    return shown.to_latex(hrules=True, column_format="l" + "r" * (len(header) - 1))
 
 
 def to_html(summary: pd.DataFrame, table: str) -> str:
@@ -241,17 +236,16 @@ def to_html(summary: pd.DataFrame, table: str) -> str:
     multiple of LR's. Plain tags, since viewers of notebooks strip style sheets.
     """
     methods = _methods(summary)
-    head = "".join(f"<th>{name}</th>" for name in ["data set", "splits", "", *methods])
-    body = ""
+    rows = []
     for dataset, cells in summary.groupby("dataset", sort=False):
         star = " ⋆" if cells["multiclass_source"].any() else ""
         splits = "/".join(str(n) for n in sorted(cells["n_splits"].unique()))
-        lines = _HTML_ERROR_LINES if _is_of_errors(table) else _HTML_RUNTIME_LINES
-        for i, (label, show) in enumerate(lines.items()):
-            columns = [f"{dataset}{star}" if i == 0 else "", splits if i == 0 else "", label]
-            columns += _column_cells(cells, methods, show)
-            body += "<tr>" + "".join(f"<td>{column}</td>" for column in columns) + "</tr>\n"
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+        first = [f"{dataset}{star}", splits]
+        for label, show in _lines(table).items():
+            rows.append([*first, label, *_column_cells(cells, methods, show, _HTML)])
+            first = ["", ""]
+    shown = pd.DataFrame(rows, columns=["data set", "splits", "", *methods])
+    return shown.style.hide(axis="index").to_html(exclude_styles=True)
 
 
 def describe_fits(rows: pd.DataFrame) -> list[str]:
@@ -334,77 +328,63 @@ def _methods(summary: pd.DataFrame) -> list[str]:
     return [name for name in METHODS if name in present]
 
 
-def _column_cells(cells: pd.DataFrame, methods: Sequence[str], show: Callable) -> list[str]:
-    by_method = {cell.method: cell for cell in cells.itertuples()}
-    return [show(by_method[name]) if name in by_method else "" for name in methods]
+class _Marks(NamedTuple):
+    """How a kind of file writes an error and what stands out."""
+
+    number: str
+    italic: str
+    bold: str
+    daggers: tuple[str, str]
+    after_daggers: str
+    standard_error: str
 
 
-def _latex_line(columns: Sequence[str]) -> str:
-    return " & ".join(columns) + " \\\\\n"
+_LATEX = _Marks(r"{:.2f}\%", r"\textit{{{}}}", r"\textbf{{{}}}", (r"\dag", r"\ddag"), "{}", " ({:.2f})")
+_HTML = _Marks("{:.2f} %", "<i>{}</i>", "<b>{}</b>", ("†", "‡"), "", " ± {:.2f}")
 
 
-def _latex_ours(cell) -> str:
-    error = "" if pd.isna(cell.standard_error) else f" ({cell.standard_error:.2f})"
-    marked = _latex_marked(f"{cell.ours:.2f}", cell.best_overall, cell.best_in_group)
-    return marked + _latex_daggers(cell.dagger, cell.double_dagger) + error
+def _column_cells(cells: pd.DataFrame, methods: Sequence[str], show: Callable, marks: _Marks) -> list[str]:
+    by_method = {cell["method"]: cell for _, cell in cells.iterrows()}
+    return [show(by_method[name], marks) if name in by_method else "" for name in methods]
 
 
-def _latex_paper(cell) -> str:
-    marked = _latex_marked(f"{cell.paper:.2f}", cell.paper_best_overall, cell.paper_best_in_group)
-    return marked + _latex_daggers(cell.paper_dagger, cell.paper_double_dagger)
+def _ours(cell: pd.Series, marks: _Marks) -> str:
+    error = "" if pd.isna(cell["standard_error"]) else marks.standard_error.format(cell["standard_error"])
+    return _marked(cell, "ours", "", marks) + error
 
 
-def _latex_marked(number: str, bold: bool, italic: bool) -> str:
-    text = number + r"\%"
-    if italic:
-        text = rf"\textit{{{text}}}"
-    return rf"\textbf{{{text}}}" if bold else text
+def _paper(cell: pd.Series, marks: _Marks) -> str:
+    return _marked(cell, "paper", "paper_", marks)
 
 
-def _latex_daggers(dagger: bool, double_dagger: bool) -> str:
-    return r"\dag" * dagger + r"\ddag" * double_dagger + "{}" * (dagger or double_dagger)
+def _marked(cell: pd.Series, column: str, prefix: str, marks: _Marks) -> str:
+    text = marks.number.format(cell[column])
+    text = marks.italic.format(text) if cell[f"{prefix}best_in_group"] else text
+    text = marks.bold.format(text) if cell[f"{prefix}best_overall"] else text
+    dagger, double_dagger = marks.daggers
+    daggers = dagger * cell[f"{prefix}dagger"] + double_dagger * cell[f"{prefix}double_dagger"]
+    return text + daggers + (marks.after_daggers if daggers else "")
 
 
-def _html_ours(cell) -> str:
-    error = "" if pd.isna(cell.standard_error) else f" ± {cell.standard_error:.2f}"
-    daggers = "†" * cell.dagger + "‡" * cell.double_dagger
-    return _html_marked(f"{cell.ours:.2f} %", cell.best_overall, cell.best_in_group) + daggers + error
+def _difference(cell: pd.Series, marks: _Marks) -> str:
+    in_se = "" if pd.isna(cell["difference_in_se"]) else f" ({cell['difference_in_se']:+.1f} s.e.)"
+    return f"{cell['difference']:+.2f}{in_se}"
 
 
-def _html_paper(cell) -> str:
-    daggers = "†" * cell.paper_dagger + "‡" * cell.paper_double_dagger
-    return _html_marked(f"{cell.paper:.2f} %", cell.paper_best_overall, cell.paper_best_in_group) + daggers
+def _sum(shape: str, *numbers: float) -> str:
+    return " + ".join(shape.format(number) for number in numbers if not pd.isna(number))
 
 
-def _html_difference(cell) -> str:
-    in_se = "" if pd.isna(cell.difference_in_se) else f" ({cell.difference_in_se:+.1f} s.e.)"
-    return f"{cell.difference:+.2f}{in_se}"
-
-
-def _html_marked(text: str, bold: bool, italic: bool) -> str:
-    if italic:
-        text = f"<i>{text}</i>"
-    return f"<b>{text}</b>" if bold else text
-
-
-def _seconds(cell) -> str:
-    return _sum_of_seconds(cell.seconds, cell.identification_seconds, "{:.4f}")
-
-
-def _paper_seconds(cell) -> str:
-    return _sum_of_seconds(cell.paper, cell.paper_identification_seconds, "{:.2f}")
-
-
-def _sum_of_seconds(fit: float, identification: float, shape: str) -> str:
-    return " + ".join(shape.format(seconds) for seconds in (fit, identification) if not pd.isna(seconds))
-
-
-def _ratio(cell) -> str:
-    return "" if pd.isna(cell.ratio_to_LR) else f"{cell.ratio_to_LR:.2g}"
-
-
-def _paper_ratio(cell) -> str:
-    return "" if pd.isna(cell.paper_ratio_to_LR) else f"{cell.paper_ratio_to_LR:.2g}"
+def _lines(table: str) -> dict[str, Callable[[pd.Series, _Marks], str]]:
+    """The lines of a data set: a label, and the text of a cell."""
+    if _is_of_errors(table):
+        return {"ours": _ours, "the paper": _paper, "difference": _difference}
+    return {
+        "ours (s)": lambda cell, _: _sum("{:.4f}", cell["seconds"], cell["identification_seconds"]),
+        "the paper (s)": lambda cell, _: _sum("{:.2f}", cell["paper"], cell["paper_identification_seconds"]),
+        "ours / our LR": lambda cell, _: _sum("{:.2g}", cell["ratio_to_LR"]),
+        "the paper / its LR": lambda cell, _: _sum("{:.2g}", cell["paper_ratio_to_LR"]),
+    }
 
 
 _HTML_PAGE = """<!DOCTYPE html>
@@ -431,11 +411,3 @@ tbody {{ border-bottom: 1.5px solid; }}
 
 _HTML_NOTE = """<p>Bold: the smallest of the data set; italic: of the group (LR, DRO; r-LR, r-DRO; MT, PI).
 † a winner significantly better than LR, ‡ than the second best. A star: more than two classes in the source.</p>"""
-
-_HTML_ERROR_LINES = {"ours": _html_ours, "the paper": _html_paper, "difference": _html_difference}
-_HTML_RUNTIME_LINES = {
-    "ours (s)": _seconds,
-    "the paper (s)": _paper_seconds,
-    "ours / our LR": _ratio,
-    "the paper / its LR": _paper_ratio,
-}
