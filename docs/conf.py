@@ -72,20 +72,18 @@ def plain_docstring(app, what, name, obj, options, lines):
     So indented blocks in the text before the first section become literal, bars elsewhere are escaped, and numbered
     references become lines of their own.
     """
-    underlines = [i for i, line in enumerate(lines) if line.strip() and not line.strip(" -")]
-    sections = {lines[i - 1].strip(): i - 1 for i in underlines}
-    n_text = min(sections.values(), default=len(lines))
+    text, sections, examples = DOCSTRING.fullmatch("\n".join(lines)).groups()
+    text = re.sub(rf"^    .*|{BARS}", _escape_bar, text, flags=re.MULTILINE)
+    text = re.sub(r"^(\S.*\n\n)(?=    )", r"\1::\n\n", text, flags=re.MULTILINE)
+    sections = re.sub(BARS, _escape_bar, sections)
     # napoleon takes what is before a colon in a property's first line for its type: an empty comment goes first.
-    written = ["..", ""] if what == "property" else []
-    in_formula = False
-    for i, line in enumerate(lines):
-        starts = i < n_text and line.startswith("    ") and not in_formula and i > 0 and not lines[i - 1].strip()
-        in_formula = i < n_text and (starts or (in_formula and (line.startswith("    ") or not line.strip())))
-        written += ["::", ""] if starts else []
-        plain = in_formula or i > sections.get("Examples", len(lines))
-        escaped = line if plain else re.sub(r"`+[^`]*`+|\|", _escape_bar, line)
-        written.append(re.sub(r"^\[\d+\] ", r"| \g<0>", escaped))
-    lines[:] = written
+    written = "..\n\n" * (what == "property") + text + sections + examples
+    lines[:] = re.sub(r"^\[\d+\] ", r"| \g<0>", written, flags=re.MULTILINE).split("\n")
+
+
+# What is before the first section, the sections, and the examples.
+DOCSTRING = re.compile(r"(.*?)((?:^[^\n]+\n-{3,}\n.*?)?)((?:^Examples\n-+\n.*)?)", re.DOTALL | re.MULTILINE)
+BARS = r"`+[^`]*`+|\|"
 
 
 def _escape_bar(found):
