@@ -1,4 +1,4 @@
-"""load_dataset, and the comparison of the sets' sizes with the paper's."""
+"""load_dataset, and the sizes of the sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from wdrlr.data_prep import sources
-from wdrlr.data_prep.__main__ import as_markdown
 from wdrlr.datasets import DATASETS, DataUnavailableError, load_dataset
 from wdrlr.paper.counts import dataset_counts
 from wdrlr.paper.printed import published_counts, published_values
@@ -39,16 +38,6 @@ EXPECTED = {
 DIFFERENT = {"splice", "annealing", "cylinder-bands"}
 
 
-@pytest.fixture
-def offline(tmp_path, monkeypatch):
-    def unavailable(recipe, *arguments):
-        raise OSError("offline")
-
-    monkeypatch.setattr(sources, "_download", unavailable)
-    monkeypatch.setattr(sources.served, "fetch_table", unavailable)
-    monkeypatch.setattr(sources, "user_cache_path", lambda name: tmp_path / "cache")
-
-
 def test_names_follow_the_papers_tables():
     in_paper = pd.concat([published_values("table1"), published_values("table2")])["dataset"].unique()
     assert list(DATASETS) == list(in_paper) == list(published_counts().index)
@@ -65,30 +54,6 @@ def test_counts(name):
     assert data.y.shape == (data.N,)
     assert np.issubdtype(data.y.dtype, np.integer)
     assert (EXPECTED[name] != tuple(published_counts().loc[name])) == (name in DIFFERENT)
-
-
-def test_count_table_gives_a_reason_for_every_difference_and_only_there(offline):
-    counts = dataset_counts()
-    assert list(counts.index) == list(DATASETS)
-    ours = counts[["N", "n", "k", "m"]]
-    paper = counts[[f"{count}_paper" for count in ours]].set_axis(ours.columns, axis="columns")
-    pd.testing.assert_frame_equal(paper, published_counts().astype("Int64"))
-    for name, reason in counts["reason"].items():
-        if ours.loc[name].isna().all():
-            assert reason.startswith("not counted: the raw files are not on this machine")
-        else:
-            assert bool(reason) == (name in DIFFERENT)
-            assert reason != "not explained"
-            assert tuple(ours.loc[name]) == EXPECTED[name]
-
-
-def test_count_table_prints_both_counts_where_they_differ(offline):
-    text = as_markdown(dataset_counts())
-    assert "| 25 (32) |" in text
-    assert "- annealing: the paper's m counts" in text
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == 21
-    assert len({len(line) for line in lines}) == 1
 
 
 def test_data_dir_is_used(tmp_path):
@@ -112,8 +77,3 @@ def test_unknown_name_lists_the_known_ones(name):
     with pytest.raises(ValueError, match="unknown data set") as caught:
         load_dataset(name)
     assert "cylinder-bands" in str(caught.value)
-
-
-def test_unknown_table_of_the_paper():
-    with pytest.raises(ValueError, match="unknown table 'table5'"):
-        published_values("table5")

@@ -7,57 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from wdrlr.paper.methods import METHODS
-from wdrlr.paper.runtimes import COLUMNS, GRIDS, Setting, summarise
-from wdrlr.plots import (
-    TEXT_WIDTH,
-    box_plots,
-    changes_plot,
-    figure_style,
-    one_feature_plot,
-    runtime_panels,
-    save_figure,
-)
-
-
-def make_rows(methods, datasets=("spect", "car")):
-    return pd.DataFrame(
-        {"dataset": dataset, "method": method, "split": split, "test_error": 0.1 * split}
-        for dataset in datasets
-        for method in methods
-        for split in range(4)
-    )
-
-
-@pytest.fixture
-def drawn():
-    figure, data = box_plots(make_rows(METHODS), ["spect", "monks-3", "car"])
-    yield figure, data
-    plt.close(figure)
-
-
-def test_one_panel_a_method_with_the_data_sets_on_the_axis(drawn):
-    figure, data = drawn
-    assert [axis.get_title() for axis in figure.axes] == [method.label for method in METHODS.values()]
-    assert [label.get_text() for label in figure.axes[-1].get_xticklabels()] == ["spect", "monks-3", "car"]
-    assert figure.get_size_inches()[0] == TEXT_WIDTH
-    assert len(data) == 9 * 2 * 4
-    assert data["test_error_percent"].max() == pytest.approx(30)
-
-
-def test_a_box_has_the_quartiles(drawn):
-    figure, _ = drawn
-    first = figure.axes[0].patches[0].get_path().vertices[:, 1]
-    assert (first.min(), first.max()) == pytest.approx((7.5, 22.5))
-
-
-def test_few_methods_and_panels_that_stay_empty():
-    figure, _ = box_plots(make_rows(list(METHODS)[:4]), ["spect", "car"])
-    assert [axis.get_visible() for axis in figure.axes] == [True] * 4 + [False] * 2
-    figure.canvas.draw()
-    labelled = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in figure.axes[:4]]
-    assert labelled == [False, True, True, True]
-    plt.close(figure)
+from tests.estimators.test_classifier import mixed_data
+from wdrlr import WassersteinLogisticRegressionCV, fit_path
+from wdrlr.plots import changes_plot, figure_style, path_plot, save_figure
 
 
 def test_bars_of_what_the_worst_case_changes():
@@ -74,15 +26,23 @@ def test_bars_of_what_the_worst_case_changes():
     plt.close(figure)
 
 
-def test_files_of_a_figure(drawn, tmp_path):
-    figure, data = drawn
-    paths = save_figure(figure, data, tmp_path, "figure3_all_code")
-    assert sorted(path.name for path in paths) == [f"figure3_all_code.{kind}" for kind in ("csv", "pdf", "png")]
+def test_files_of_a_figure(tmp_path):
+    data = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.0, 2.0]})
+    with figure_style():
+        figure, axis = plt.subplots(figsize=(2, 1.5))
+        axis.plot(data["x"], data["y"], color="red")
+    paths = save_figure(figure, data, tmp_path, "lines")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
-    pdf = (tmp_path / "figure3_all_code.pdf").read_bytes()
-    assert b"/FontType 42" in pdf or b"/CIDFontType2" in pdf
-    assert b"/Type3" not in pdf and b"CreationDate" not in pdf
-    pd.testing.assert_frame_equal(pd.read_csv(paths[0]), data, check_dtype=False)
+    csv, pdf, png = (tmp_path / f"lines.{kind}" for kind in ("csv", "pdf", "png"))
+    pd.testing.assert_frame_equal(pd.read_csv(csv), data)
+    assert b"/FontType 42" in pdf.read_bytes() or b"/CIDFontType2" in pdf.read_bytes()
+    assert b"/Type3" not in pdf.read_bytes() and b"CreationDate" not in pdf.read_bytes()
+    image = plt.imread(png)[::-1, :, :3]  # rows from below, as on the canvas
+    for x, y in [(0.5, 2.0), (1.0, 3.0), (1.5, 2.5)]:  # of the line
+        column, row = axis.transData.transform((x, y)) * 200 / figure.dpi
+        around = image[int(row) - 3 : int(row) + 4, int(column) - 3 : int(column) + 4]
+        assert (np.abs(around - [1, 0, 0]) < 0.01).all(axis=-1).any()
+    plt.close(figure)
 
 
 def test_the_style_ends_with_its_block():
@@ -92,41 +52,32 @@ def test_the_style_ends_with_its_block():
     assert dict(matplotlib.rcParams) == before
 
 
-def test_figure_1_has_its_bands_and_a_stem_for_every_atom():
-    models = ["LR", "mixed", "continuous"]
-    bands = pd.DataFrame(
-        {"N": N, "model": model, "mean": 0.9 - k / 5, "lower": 0.8 - k / 5, "upper": 1.0 - k / 5}
-        for N in (50, 250)
-        for k, model in enumerate(models)
-    )
-    atoms = [("empirical", 1, 1, 0.7), ("empirical", 1, -1, 0.3), ("mixed", 1, 1, 0.6), ("mixed", -1, 1, 0.4)]
-    atoms += [("continuous, |z - z'|", 1, 1, 1 - 2e-6), ("continuous, |z - z'|", 15312.4, -1, 2e-6)]
-    figure = one_feature_plot(bands, pd.DataFrame(atoms, columns=["distribution", "z", "y", "probability"]))
-    left, right = figure.axes
-    assert figure.get_size_inches()[0] == TEXT_WIDTH
-    assert [text.get_text() for text in left.get_legend().get_texts()] == models
-    assert [label.get_text() for label in left.get_xticklabels()] == ["50", "100", "200"]
-    assert [label.get_text() for label in right.get_xticklabels()] == ["-1\n+1", "+1\n-1", "+1\n+1", "+15,312\n-1"]
-    assert right.get_yscale() == "log" and right.get_ylim()[0] < 2e-6
-    stems = [path.vertices for lines in right.collections for path in lines.get_paths()]
-    assert sorted(stem[1, 1] for stem in stems) == pytest.approx(sorted(atom[3] for atom in atoms))
+def test_a_path_plot_shows_the_path():
+    X, y = mixed_data(40)
+    radii = np.geomspace(1e-3, 0.3, 6)
+    path = fit_path(X, y, [0.0, *radii])
+    model = WassersteinLogisticRegressionCV(radii, [0.0, 0.01], cv=3).fit(X, y)
+    figure, data = path_plot(path, model.cv_results_)
+    assert [axis.get_title() for axis in figure.axes] == ["slopes", "multiplier", "log-loss"]
+    assert [len(axis.lines) for axis in figure.axes] == [5, 1, 2]
+    slopes = data[data["panel"] == "slopes"].pivot_table("value", "radius", "name")
+    assert np.array_equal(slopes[path.columns[8:]], path.iloc[1:, 8:])  # radius 0 is left out
+    held_out = data[data["name"] == "held out"]
+    expected = model.cv_results_[model.cv_results_["l1_penalty"] == 0.0]
+    assert held_out["value"].tolist() == expected["log_loss"].tolist()
+    assert held_out["standard_error"].tolist() == expected["log_loss_se"].tolist()
+    assert figure.axes[2].lines[0].get_ydata().tolist() == path["objective"].tolist()[1:]
+    alone, without = path_plot(path)
+    assert set(without["name"]) == set(data["name"]) - {"held out"}
     plt.close(figure)
+    plt.close(alone)
 
 
-def test_runtimes_have_a_point_or_a_marker_at_every_size(tmp_path):
-    panels = GRIDS["quick"]
-    of_cost = summarise(pd.DataFrame(columns=list(COLUMNS)), panels, ["m"], Setting())
-    solved = of_cost["solver"] != "monolithic"
-    of_cost.loc[solved, ["low", "median", "high"]] = [0.5, 1.0, 2.0]
-    of_cost.loc[solved, "missing"] = ""
-    of_cost.loc[~solved, "missing"] = "memory guard"
-    figure = runtime_panels(of_cost, panels, 60.0)
-    for axis, (name, panel) in zip(figure.axes, panels.items(), strict=True):
-        assert axis.get_yscale() == "log" and axis.get_xlabel() == panel.axis
-        lines = [line for line in axis.get_lines() if len(line.get_xdata()) and line.get_linestyle() in ("-", "--")]
-        markers = [line for line in axis.get_lines() if line.get_marker() == "s" and len(line.get_xdata())]
-        points = sum(np.isfinite(line.get_ydata()).sum() for line in lines)
-        assert points == (of_cost["panel"].eq(name) & solved).sum()
-        assert len(markers) == (0 if name == "scheme" else 1)
-        assert all(list(line.get_ydata()) == [60.0] * 3 for line in markers)
-    plt.close(figure)
+def test_a_path_plot_needs_one_path():
+    X, y = mixed_data(30)
+    with pytest.raises(ValueError, match=r"one value of l1_penalty, not \[0.0, 0.1\]"):
+        path_plot(fit_path(X, y, [0.1], l1_penalties=[0.0, 0.1]))
+    with pytest.raises(ValueError, match="no positive radius"):
+        path_plot(fit_path(X, y, [0.0]))
+    with pytest.raises(ValueError, match="the path's l1_penalty"):
+        path_plot(fit_path(X, y, [0.1]), pd.DataFrame({"radius": [0.1], "l1_penalty": [1.0]}))

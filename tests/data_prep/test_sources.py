@@ -18,7 +18,6 @@ import pytest
 from wdrlr.data_prep import RECIPES, served, sources
 from wdrlr.data_prep.recipe import ChecksumError
 from wdrlr.data_prep.sources import DataUnavailableError, UnsafeArchiveError, raw_table
-from wdrlr.paper import paths
 
 SHIPPED = sources.SHIPPED
 NAMES = sorted(path.name for path in SHIPPED.iterdir() if path.is_dir())
@@ -275,7 +274,7 @@ def full_disk(*arguments):
 def no_cache(request, bare, monkeypatch):
     """The words for a cache that cannot be written."""
     if request.param == "full":
-        monkeypatch.setattr(paths.os, "fsync", full_disk)
+        monkeypatch.setattr(os, "fsync", full_disk)
         return "No space left on device"
     (bare / "cache").touch()
     return "Not a directory"
@@ -306,21 +305,10 @@ def test_a_file_that_another_process_has_just_kept_is_no_failure(bare, uci, monk
         replace(source, target)
         raise FileNotFoundError(source)
 
-    monkeypatch.setattr(paths.os, "replace", by_the_other)
+    monkeypatch.setattr(os, "replace", by_the_other)
     sources._keep(bare / "hayes-roth", {"hayes-roth.data": b"1"})
     assert not recwarn.list
     assert left_behind(bare) == ["hayes-roth/hayes-roth.data"]
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    paths.replace_file(path, b"old")
-    for step in ("fsync", "replace"):
-        with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
-            patched.setattr(paths.os, step, full_disk)
-            paths.replace_file(path, b"new")
-        assert path.read_bytes() == b"old"
-        assert left_behind(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize("folder", ["~nobody-of-this-name/raw", "file/below"])

@@ -1,16 +1,9 @@
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.estimators.test_classifier import mixed_data
-from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, WassersteinLogisticRegressionCV, fit_path
-from wdrlr.plots import path_plot
+from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, fit_path
 
 
 @pytest.mark.parametrize("options", [{}, {"coding": "pm1", "metric_scale": "unit"}, {"p": 2.0}])
@@ -67,34 +60,3 @@ def test_a_bad_point_is_refused_before_any_fit():
         fit_path(X, y, [])
     with pytest.raises(ValueError, match="finite label_cost"):
         fit_path(X, y, [0.1], label_costs=[1.0, np.inf], metric_scale="unit")
-
-
-def test_a_path_plot_shows_the_path():
-    X, y = mixed_data(40)
-    radii = np.geomspace(1e-3, 0.3, 6)
-    path = fit_path(X, y, [0.0, *radii])
-    model = WassersteinLogisticRegressionCV(radii, [0.0, 0.01], cv=3).fit(X, y)
-    figure, data = path_plot(path, model.cv_results_)
-    assert [axis.get_title() for axis in figure.axes] == ["slopes", "multiplier", "log-loss"]
-    assert [len(axis.lines) for axis in figure.axes] == [5, 1, 2]
-    slopes = data[data["panel"] == "slopes"].pivot_table("value", "radius", "name")
-    assert np.array_equal(slopes[path.columns[8:]], path.iloc[1:, 8:])  # radius 0 is left out
-    held_out = data[data["name"] == "held out"]
-    expected = model.cv_results_[model.cv_results_["l1_penalty"] == 0.0]
-    assert held_out["value"].tolist() == expected["log_loss"].tolist()
-    assert held_out["standard_error"].tolist() == expected["log_loss_se"].tolist()
-    assert figure.axes[2].lines[0].get_ydata().tolist() == path["objective"].tolist()[1:]
-    alone, without = path_plot(path)
-    assert set(without["name"]) == set(data["name"]) - {"held out"}
-    plt.close(figure)
-    plt.close(alone)
-
-
-def test_a_path_plot_needs_one_path():
-    X, y = mixed_data(30)
-    with pytest.raises(ValueError, match=r"one value of l1_penalty, not \[0.0, 0.1\]"):
-        path_plot(fit_path(X, y, [0.1], l1_penalties=[0.0, 0.1]))
-    with pytest.raises(ValueError, match="no positive radius"):
-        path_plot(fit_path(X, y, [0.0]))
-    with pytest.raises(ValueError, match="the path's l1_penalty"):
-        path_plot(fit_path(X, y, [0.1]), pd.DataFrame({"radius": [0.1], "l1_penalty": [1.0]}))

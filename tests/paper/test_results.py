@@ -6,7 +6,6 @@ from importlib import metadata
 import pytest
 
 from wdrlr.paper import results
-from wdrlr.paper.paths import figures_folder, project_root, results_folder
 from wdrlr.paper.results import COLUMNS, RESULTS, other_versions, save_rows, to_frame, versions
 
 
@@ -82,18 +81,3 @@ def test_a_row_that_ends_within_its_versions_is_not_taken_for_whole(tmp_path, cu
     path.write_text(path.read_text()[: -cut - 1] + "\n")
     with pytest.warns(UserWarning, match="versions are cut off"):
         assert not RESULTS.read(path)
-
-
-def test_folders_are_the_project_s_or_those_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert results_folder().relative_to(project_root()).as_posix() == "figures/results"
-    assert figures_folder() == results_folder().parent
-    assert figures_folder("a/b") == tmp_path / "a" / "b"
-    assert (tmp_path / "a" / "b").is_dir()
-
-
-@pytest.mark.parametrize("name", ["file", "file/below"])
-def test_a_file_in_place_of_a_folder_is_named(tmp_path, name):
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError, match=f"results_dir: .*{name} is, or lies under, a file"):
-        results_folder(str(tmp_path / name))
