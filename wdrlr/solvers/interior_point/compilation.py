@@ -25,7 +25,7 @@ def jit(function: Callable[..., Any]) -> Any:
     compiled = njit(error_model="numpy")(function)
     if is_jitted(compiled):  # under NUMBA_DISABLE_JIT it is the plain function
         try:
-            compiled._cache = _Cache(function)
+            compiled._cache = _Cache(function)  # type: ignore[attr-defined]
         except RuntimeError:
             _warn_not_kept("beside its source or in the user's cache folder")
     return compiled

@@ -96,7 +96,8 @@ class Coordinates:
         has_top = np.flatnonzero(np.array(problem.n_levels, int) >= MIN_LEVELS_FOR_TOPS)
         top[:, has_top] = self.n_scores + np.arange(2 * len(has_top)).reshape(-1, 2).T
         self.E = self.n_scores + 2 * len(has_top) + 1
-        self.b_rows: list[Row] = [(*zip(*intercept, strict=True), 0.0), *number_rows, *level_rows]
+        first: Row = ([at for at, _ in intercept], [value for _, value in intercept], 0.0)
+        self.b_rows = [first, *number_rows, *level_rows]
         self.b_of_theta = LinearRows(self.b_rows)
         y, w = problem.y[self.kept].astype(float), problem.w[self.kept].astype(float)
         self.data = kernels.Data(x, z, y, w, offsets, column, top)
@@ -115,7 +116,7 @@ class Coordinates:
         self.x_size = np.abs(center) + self.x_scale
         self.to_theta[: 1 + n, : 1 + n] = np.diag([1.0, *self.x_scale])
         self.to_theta[0, 1 : 1 + n] = center
-        intercept += [(1 + r, -center[r] / self.x_scale[r]) for r in np.flatnonzero(far)]
+        intercept += [(1 + int(r), -center[r] / self.x_scale[r]) for r in np.flatnonzero(far)]
         rows: list[Row] = [([1 + r], [1.0 / self.x_scale[r]], 0.0) for r in range(n)]
         return np.ascontiguousarray((x - center) / self.x_scale), rows
 

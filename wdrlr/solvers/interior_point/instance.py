@@ -136,9 +136,9 @@ class Instance:
                     score = data.column[level]
                     rows.append(([top, score], [sign, -sign], 0.0) if score >= 0 else ([top], [sign], 0.0))
                     of_row.append((top, sign, side, level))
-        column, sign, side, level = np.array(of_row).reshape(-1, 4).T
-        column, side, level = column.astype(int), side.astype(int), level.astype(int)
-        return Tops(column, sign, side, level, np.flatnonzero(np.diff(column, prepend=-1))), rows
+        table = np.array(of_row).reshape(-1, 4)
+        column, side, level = table[:, [0, 2, 3]].T.astype(int)
+        return Tops(column, table[:, 1], side, level, np.flatnonzero(np.diff(column, prepend=-1))), rows
 
     @cached_property
     def floor(self) -> float:

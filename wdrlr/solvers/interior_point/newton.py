@@ -140,11 +140,12 @@ def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: 
     targets = (np.where(several, zeros, lone), 0 * at.limits.slack, 0 * at.above.slack, 0 * at.below.slack)
     predictor = _newton_step(instance, at, newton, *targets, zeros)
 
+    every = np.ones(len(instance.penalties), bool)
     families = [
         (at.cuts, predictor.cuts, several),
         (at.limits, predictor.limits, newton.live),
-        (at.above, predictor.above, slice(None)),
-        (at.below, predictor.below, slice(None)),
+        (at.above, predictor.above, every),
+        (at.below, predictor.below, every),
     ]
     slacks = [(now.slack[some], step.slack[some]) for now, step, some in families]
     multipliers = [(now.multiplier[some], (step.multiplier - now.multiplier)[some]) for now, step, some in families]
