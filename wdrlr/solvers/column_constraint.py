@@ -58,6 +58,32 @@ class Easing:
         return 0.05 if self.threshold == "constant" else 0.02 * (n_eased + 1)
 
 
+@dataclass(frozen=True)
+class _Programs:
+    """How conic programs are solved: in which form, by which solver, until when."""
+
+    form: str
+    conic_solver: str
+    deadline: float
+
+    def solve(self, problem: Problem, cuts: Cuts) -> ProgramSolution:
+        """The form that is asked for, or the other one if the solver fails on it.
+
+        The paper switches between the forms for the same reason (Appendix D).
+        """
+        try:
+            return solve_program(problem, cuts, self.form, self.conic_solver, self.deadline)
+        except OutOfTime:
+            raise
+        except ConicSolverError as error:
+            logger.info("%s form: %s", self.form, error)
+            return self.solve_other_form(problem, cuts)
+
+    def solve_other_form(self, problem: Problem, cuts: Cuts) -> ProgramSolution:
+        other = "dual" if self.form == "primal" else "primal"
+        return solve_program(problem, cuts, other, self.conic_solver, self.deadline)
+
+
 def solve_column_constraint(
     problem: Problem,
     *,
@@ -106,7 +132,7 @@ def solve_column_constraint(
         If the first program cannot be solved, in time or at all. If a later one cannot, the last solution is returned;
         its gap tells.
     """
-    deadline = perf_counter() + time_limit
+    programs = _Programs(form, conic_solver, perf_counter() + time_limit)
     given, problem = problem, _in_own_units(problem)
     cuts = initial_cuts(problem)
     deleted: set = set()
@@ -117,7 +143,7 @@ def solve_column_constraint(
     while True:
         start = perf_counter()
         try:
-            program, solved = _solve_either_form(problem, cuts, form, conic_solver, deadline), cuts
+            program, solved = programs.solve(problem, cuts), cuts
         except ConicSolverError:
             if not bounds:
                 raise
@@ -145,7 +171,7 @@ def solve_column_constraint(
             n_eased += 1
         cuts = join(cuts, new[fresh])
 
-    solution = _certified(given, problem, solved, program, tol, form, conic_solver, deadline, keep_residue)
+    solution = _certified(given, problem, solved, program, programs, tol, keep_residue)
     return replace(
         solution,
         n_rounds=len(bounds),
@@ -182,13 +208,13 @@ def solve_monolithic(
     OutOfTime, ConicSolverError
         If the solver returns no point, in time or at all.
     """
-    deadline = perf_counter() + time_limit
+    programs = _Programs(form, conic_solver, perf_counter() + time_limit)
     given, problem = problem, _in_own_units(problem)
     cuts = all_cuts(problem, max_cuts)
     start = perf_counter()
-    program = _solve_either_form(problem, cuts, form, conic_solver, deadline)
+    program = programs.solve(problem, cuts)
     seconds = perf_counter() - start
-    solution = _certified(given, problem, cuts, program, tol, form, conic_solver, deadline)
+    solution = _certified(given, problem, cuts, program, programs, tol)
     return replace(solution, n_rounds=1, solver_seconds=seconds + solution.solver_seconds)
 
 
@@ -213,10 +239,8 @@ def _certified(
     problem: Problem,
     cuts: Cuts,
     program: ProgramSolution,
+    programs: _Programs,
     tol: float,
-    form: str,
-    conic_solver: str,
-    deadline: float,
     keep_residue: bool = False,
 ) -> Solution:
     """The solution of a program with its certificate; the other form is tried where the gap is above ``tol``.
@@ -238,30 +262,12 @@ def _certified(
     if not solution.gap <= tol:
         start = perf_counter()
         try:
-            other = solve_program(problem, cuts, _other(form), conic_solver, deadline)
+            other = programs.solve_other_form(problem, cuts)
             solution = min(solution, certificate_of(other), key=lambda found: found.gap)
         except ConicSolverError as error:
-            logger.info("%s form: %s", _other(form), error)
+            logger.info("the other form: %s", error)
         seconds = perf_counter() - start
     return replace(solution, n_cuts=len(cuts), solver_seconds=seconds)
-
-
-def _solve_either_form(problem: Problem, cuts: Cuts, form: str, conic_solver: str, deadline: float) -> ProgramSolution:
-    """The given form, or the other one if the solver fails on it.
-
-    The paper switches between the forms for the same reason (Appendix D).
-    """
-    try:
-        return solve_program(problem, cuts, form, conic_solver, deadline)
-    except OutOfTime:
-        raise
-    except ConicSolverError as error:
-        logger.info("%s form: %s", form, error)
-        return solve_program(problem, cuts, _other(form), conic_solver, deadline)
-
-
-def _other(form: str) -> str:
-    return "dual" if form == "primal" else "primal"
 
 
 def _violated(problem: Problem, program: ProgramSolution, tol: float, all_violated: bool) -> tuple[Cuts, float]:
