@@ -183,11 +183,12 @@ def test_without_a_minimiser_the_gap_is_to_the_infimum():
     assert max(path["gap"].tolist()[1::2]) <= 1e-6
 
 
-def test_quasi_separable_data_have_the_infimum_of_the_other_rows():
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_quasi_separable_data_have_the_infimum_of_the_other_rows(p):
     X = pd.DataFrame({"a": ["u"] * 10 + ["v"] * 10 + ["w"] * 5})
     y = [0] * 7 + [1] * 3 + [0] * 2 + [1] * 8 + [1] * 5
     with pytest.warns(SeparableDataWarning):
-        model = WassersteinLogisticRegression(radius=0.0).fit(X, y)
+        model = WassersteinLogisticRegression(radius=0.0, p=p).fit(X, y)
     infimum = -(7 * np.log(0.7) + 3 * np.log(0.3) + 2 * np.log(0.2) + 8 * np.log(0.8)) / 25
     assert model.lower_bound_ <= infimum <= model.objective_
     assert model.gap_ <= 1e-6

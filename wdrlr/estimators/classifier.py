@@ -20,11 +20,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from wdrlr.estimators import report
 from wdrlr.model import encoding as enc
 from wdrlr.model.certificate import worst_case_loss
-from wdrlr.model.metric import NORMS, ground_metric
+from wdrlr.model.metric import NORMS, GroundMetric, ground_metric
 from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
 from wdrlr.model.worst_case import atoms_table, worst_case_distribution
 from wdrlr.solvers.conic import SETTINGS
-from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.registry import SOLVERS, check_options, chosen_solver, solve
 from wdrlr.solvers.solution import Solution, separated
@@ -574,8 +573,10 @@ def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solut
     infimum = 0.0
     if not gone.all():
         x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
-        rest = solve_tailored(replace(problem, x=x, z=z, y=y, w=w / w.sum()), tol=tol / 100)
-        infimum = float(w.sum()) * max(rest.lower, 0.0)
+        # At radius 0 the metric plays no role: this one has the p and the norm that the default solver handles.
+        rest = replace(problem, x=x, z=z, y=y, w=w / w.sum(), metric=GroundMetric(np.inf))
+        bound = solve(rest, "auto", {}, "auto", tol / 100, 500).lower
+        infimum = float(w.sum()) * max(bound, 0.0)
     return replace(solution, lower=min(solution.lower, infimum))
 
 
