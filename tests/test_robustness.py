@@ -153,7 +153,7 @@ def test_one_level_and_constant_columns_change_nothing():
 
 @pytest.mark.parametrize("dtype", ["datetime64[ns]", "timedelta64[ns]", "complex"])
 def test_what_is_no_number_is_refused(dtype):
-    with pytest.raises(ValueError, match=r"'when' has the dtype .*, which is no number; convert it"):
+    with pytest.raises(ValueError, match=r"'when' has the dtype .*, which is not a number; convert it"):
         fit(X.assign(when=pd.Series(range(N)).astype(dtype)))
 
 

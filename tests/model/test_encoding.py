@@ -116,7 +116,7 @@ TIMES = {
 @pytest.mark.parametrize("table", TIMES.values(), ids=TIMES)
 def test_times_are_neither_numbers_nor_levels_unless_named(table):
     table = as_pandas(table)
-    with pytest.raises(ValueError, match=r"column 'c' .*, which is no number; convert it, for example to days since"):
+    with pytest.raises(ValueError, match=r"column 'c' .*, which is not a number; convert it, for example to days"):
         fit_encoding(table, "from_dtype").numbers(table)
     named = fit_encoding(table, ["c"])
     assert named.n_levels == (2,)
@@ -126,7 +126,7 @@ def test_times_are_neither_numbers_nor_levels_unless_named(table):
 @pytest.mark.parametrize("dtype", [complex, object])
 def test_complex_numbers_are_refused(dtype):
     table = column([1j, 2.0 + 0j], dtype)
-    with pytest.raises(ValueError, match=r"column 'c' .*, which is no number; convert it, for example to its real"):
+    with pytest.raises(ValueError, match=r"column 'c' .*, which is not a number; convert it, for example to its real"):
         fit_encoding(table, "from_dtype").numbers(table)
 
 

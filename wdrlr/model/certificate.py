@@ -322,8 +322,9 @@ def _charge(
     is_number = (np.arange(len(b)) >= 1) & (np.arange(len(b)) <= n)
     totals = []
     for constant, per_lam in bounds:
-        dear = cap < constant + per_lam * upper / problem.radius
-        totals += [total(constant, per_lam, capped) for capped in (cap < constant, dear & ~is_number, dear | is_number)]
+        tight = cap < constant + per_lam * upper / problem.radius
+        choices = (cap < constant, tight & ~is_number, tight | is_number)
+        totals += [total(constant, per_lam, capped) for capped in choices]
     return min(totals)
 
 

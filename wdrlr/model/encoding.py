@@ -42,7 +42,7 @@ class FeatureEncoding:
         Raises
         ------
         ValueError
-            If a column has text that is no number, dates or collections in it, or a value that is missing or infinite.
+            If a column has text that is not a number, dates or collections in it, or missing or infinite values.
         """
         x = np.empty((len(table), len(self.numeric)))
         for column, j in enumerate(self.numeric):
@@ -54,7 +54,7 @@ class FeatureEncoding:
                 x[:, column] = values.to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError) as error:
                 raise ValueError(
-                    f"column {self.names[j]!r} is numeric but has a value that is no number ({error}); "
+                    f"column {self.names[j]!r} is numeric but has a value that is not a number ({error}); "
                     "name it in categorical_features or convert it."
                 ) from error
             if not np.isfinite(x[:, column]).all():
@@ -169,7 +169,7 @@ def _refuse_times(types: dict[type, str], name: str) -> None:
                 if issubclass(kind, _COMPLEX)
                 else "days since a date, or name it in categorical_features"
             )
-            raise ValueError(f"column {name!r} {words}, which is no number; convert it, for example to {remedy}.")
+            raise ValueError(f"column {name!r} {words}, which is not a number; convert it, for example to {remedy}.")
 
 
 def _refuse_numbers(types: dict[type, str], name: str) -> None:

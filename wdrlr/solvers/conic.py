@@ -100,7 +100,7 @@ def mosek_licence() -> str | None:
     """None if a MOSEK licence can be checked out, else the reason why not. Asked once a process.
 
     cvxpy lists MOSEK as installed whether or not there is a licence, and a solve without one raises an error that
-    is no ``cvxpy.SolverError``; hence this probe. Whatever the package raises is a reason.
+    is not a ``cvxpy.SolverError``; hence this probe. Whatever the package raises is a reason.
     """
     try:
         import mosek
@@ -167,7 +167,7 @@ def choose_conic_solver(conic_solver: str = "auto") -> str:
 def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> None:
     """Solve ``program``, in at most so many seconds.
 
-    An inaccurate point is no error: whoever reads it from the variables certifies it (see ``certificate``).
+    An inaccurate point is not an error: it is certified like any other (see ``certificate``).
 
     Raises
     ------

@@ -26,7 +26,7 @@ ACCURACY = 1e-9
 ROUNDING = 1e-12
 """Of a value of h in a problem's own units."""
 
-DEAREST = 4.0
+LARGEST_PENALTY = 4.0
 """A penalty that leaves every slope 0 in a problem's own units; what is larger only spoils a solver's tolerances."""
 
 MOST_ROUNDS = 300
@@ -112,7 +112,7 @@ def _units(problem: Problem) -> list[float]:
 
 
 def _centre(problem: Problem) -> np.ndarray:
-    """The means of the numbers, exact where a column is constant: what rounding leaves of it is no data."""
+    """The means of the numbers, exact where a column is constant, so that rounding leaves nothing of it."""
     return np.clip(problem.w @ problem.x, problem.x.min(axis=0), problem.x.max(axis=0))
 
 
@@ -150,7 +150,7 @@ def _endless(problem: Problem, slope: dict[float, float]) -> bool:
 def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     """-min h(d), with distances counted in ``unit`` and every number in that of its column."""
     size = np.abs(problem.x).max(axis=0, initial=0.0)
-    # How large each slope of a number may be alone, but for the norm; what it can be worth is no more.
+    # The largest slope of each number alone, in a norm that is 1 at the unit vectors; it is worth no more than that.
     reach = size / problem.metric.scale / unit
     nothing = reach * problem.metric.number_norm.of_units(problem.n_numeric) < ACCURACY
     size[nothing] = reach[nothing] = 1.0
@@ -165,10 +165,10 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
             scale=problem.metric.scale * unit,
             level_cost=min(problem.metric.level_cost, 1e4 * problem.metric.label_cost),
         ),
-        penalty=np.minimum(problem.penalty / factor, DEAREST),
+        penalty=np.minimum(problem.penalty / factor, LARGEST_PENALTY),
     )
-    dear = 1e3 * (problem.n_numeric + problem.n_categorical) < own.metric.label_change < np.inf
-    if dear and _surplus(problem) == 0:
+    labels_cost_much = 1e3 * (problem.n_numeric + problem.n_categorical) < own.metric.label_change < np.inf
+    if labels_cost_much and _surplus(problem) == 0:
         # d_0 is worth nothing before it makes changes of labels pay, but a large one times rounding would be.
         own = replace(own, fit_intercept=False)
     cone = problem.n_numeric > 1 and problem.metric.number_norm.dual_order == 2
@@ -310,7 +310,7 @@ def _worth(problem: Problem, slope: dict[float, float], flipped: bool) -> sp.spa
 
 
 def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> _Program:
-    """min h(d) for p = 1, as a program of size N + sum(n_levels); for another p, with every change at its dearest.
+    """min h(d) for p = 1, as a program of size N + sum(n_levels); for another p, with all changes at the highest price.
 
     What a change of a feature is worth depends on its level, the label and t alone, as t is the same for all samples of
     a label. With s_v the score of level v, top and bottom the largest and the smallest of the feature,
