@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.paper.test_results import make_row
-from wdrlr.files import replace_file
 from wdrlr.paper import results, store
 from wdrlr.paper.results import COLUMNS, load_rows, save_rows, to_frame, versions
 from wdrlr.paper.store import Table, check_writable, heading, locked
@@ -286,16 +285,6 @@ def test_a_full_disk_is_said_with_the_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=FILE):
         save_rows(tmp_path, [make_row()])
     assert not list(tmp_path.glob("*.csv*"))
-
-
-def test_replace_file_keeps_the_old_file_if_the_text_cannot_be_written(tmp_path):
-    path = tmp_path / "table.csv"
-    replace_file(path, "old\n")
-    with pytest.raises(UnicodeEncodeError):
-        replace_file(path, "new\udc80\n")
-    assert path.read_text() == "old\n"
-    replace_file(path, b"\x00\xff")
-    assert path.read_bytes() == b"\x00\xff"
 
 
 def test_a_file_can_have_a_heading_empty_numbers_and_the_order_of_its_rows(tmp_path):
