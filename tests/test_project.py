@@ -90,7 +90,7 @@ WITHOUT_TESTS_OF_THEIR_OWN = {
     "model/problem.py",
     "paper/methods.py",  # in test_cells.py
     "solvers/dual_repair.py",
-    "solvers/interior_point/kernels.py",
+    *(f"solvers/interior_point/{part}.py" for part in "bound coordinates instance newton search settings".split()),
     "solvers/programs.py",
     "solvers/solution.py",
 }
