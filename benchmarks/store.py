@@ -22,21 +22,27 @@ _FITS = {"seconds": float, "fits": int, "certified": int, "largest_gap": float, 
 _ROUNDS = {"median_rounds": float, "largest_rounds": int}
 
 
-def _table(part: str, columns: dict[str, type], *key: str) -> Table:
-    numbers = tuple(name for name, kind in columns.items() if kind is float)  # older files leave nan empty
-    return Table(columns, key, f"{part}.csv", optional=numbers, sort=False)
-
+_PARTS: dict[str, tuple[dict[str, type], tuple[str, ...]]] = {
+    "lr": (_BALL | _RACE | _SIZES, (*_BALL, "solver")),
+    "algorithm1": (_BALL | _RACE, (*_BALL, "solver", "stop")),
+    "all-violated": (_BALL | _RACE, (*_BALL, "solver")),
+    "dro": (_BALL | _RACE | {"features": str}, (*_BALL, "solver", "features")),
+    "growth": (_BALL | {"N": int, "m": int} | _RACE, (*_BALL,)),
+    "table1": ({"data": str, "method": str} | _CELL, ("data", "method")),
+    "certify": (_GRID | {"solver": str} | _FITS | _ROUNDS, (*_GRID,)),
+}
+"""The columns of each part's rows, and the key."""
 
 TABLES = {
-    "lr": _table("lr", _BALL | _RACE | _SIZES, *_BALL, "solver"),
-    "algorithm1": _table("algorithm1", _BALL | _RACE, *_BALL, "solver", "stop"),
-    "all-violated": _table("all-violated", _BALL | _RACE, *_BALL, "solver"),
-    "dro": _table("dro", _BALL | _RACE | {"features": str}, *_BALL, "solver", "features"),
-    "growth": _table("growth", _BALL | {"N": int, "m": int} | _RACE, *_BALL),
-    "table1": _table("table1", {"data": str, "method": str} | _CELL, "data", "method"),
-    "certify": _table("certify", _GRID | {"solver": str} | _FITS | _ROUNDS, *_GRID),
+    part: Table(
+        columns,
+        key,
+        f"{part}.csv",
+        optional=tuple(name for name, kind in columns.items() if kind is float),  # older files leave nan empty
+        sort=False,
+    )
+    for part, (columns, key) in _PARTS.items()
 }
-"""The parts, with the columns of their rows and what tells rows apart."""
 
 
 class Store:
