@@ -194,22 +194,22 @@ def distributions(counts: np.ndarray, gamma: float) -> tuple[pd.DataFrame, pd.Da
     w, b = np.full(N, 1.0 / N), np.array([0.0, BETA])
     radius = radius_at(N)
     half, full = GroundMetric(2.0, scale=2.0), GroundMetric(np.inf)
-    found = {
+    worst_cases = {
         "empirical": (0.0, worst_case_distribution(pose("LR", z, y, w, 0.0), b)),
         "mixed": (radius, worst_case_distribution(pose("mixed", z, y, w, radius), b)),
         "continuous, |z - z'| / 2": (radius - gamma, continuous_worst_case(counts, gamma, half)),
         "continuous, |z - z'|": (radius - gamma, continuous_worst_case(counts, gamma, full)),
     }
     probabilities, facts = [], []
-    for name, (at_radius, worst) in found.items():
-        where = worst.x[:, 0] if worst.x.size else 2.0 * worst.z[:, 0] - 1.0
-        atoms = pd.DataFrame({"z": where, "y": worst.y.astype(int), "probability": worst.mass})
+    for name, (ball_radius, worst) in worst_cases.items():
+        positions = worst.x[:, 0] if worst.x.size else 2.0 * worst.z[:, 0] - 1.0
+        atoms = pd.DataFrame({"z": positions, "y": worst.y.astype(int), "probability": worst.mass})
         atoms = atoms.groupby(["z", "y"], as_index=False)["probability"].sum()
         probabilities.append(atoms.assign(distribution=name))
         facts.append(
             {
                 "distribution": name,
-                "radius": at_radius,
+                "radius": ball_radius,
                 "atoms": len(worst.mass),
                 "expected_loss": worst.expected_loss,
                 "worst_case_loss": worst.worst_case_loss,

@@ -90,6 +90,6 @@ def true_loss(b: np.ndarray, data: Synthetic) -> float:
     Exact, by enumeration of all prod(n_levels) points z.
     """
     z = np.indices(data.n_levels).reshape(len(data.n_levels), -1).T
-    every = categorical_problem(z, np.ones(len(z)), data.n_levels)
-    f, positive = every.decision(b), expit(every.decision(data.b))
+    points = categorical_problem(z, np.ones(len(z)), data.n_levels)
+    f, positive = points.decision(b), expit(points.decision(data.b))
     return float(np.mean(positive * log_loss(-f) + (1 - positive) * log_loss(f)))
