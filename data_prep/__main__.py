@@ -14,7 +14,7 @@ def as_markdown(counts: pd.DataFrame) -> str:
         for count in header[1:]:
             ours, paper = row[count], row[f"{count}_paper"]
             ours = "-" if pd.isna(ours) else str(ours)
-            cells.append(ours if ours == str(paper) else f"{ours} ({paper})")
+            cells.append(ours if pd.isna(paper) or ours == str(paper) else f"{ours} ({paper})")
         rows.append(cells)
     widths = [max(len(cells[i]) for cells in [header, *rows]) for i in range(len(header))]
     rules = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]

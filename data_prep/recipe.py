@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,13 +19,20 @@ import pandas as pd
 
 
 class ChecksumError(ValueError):
-    """Data that is not what UCI serves: its hash differs from the recorded one."""
+    """Data whose hash is not the recorded one, or has none to compare with."""
 
 
 def read_separated(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFrame:
-    """Return the recipe's files under one another as one table of text, with the recipe's column names."""
-    parts = [
-        pd.read_csv(
+    """Return the recipe's files under one another as one table of text, with the recipe's column names.
+
+    Raises
+    ------
+    ValueError
+        If a file does not have as many values in a row as the recipe has columns.
+    """
+    parts = []
+    for name in recipe.files:
+        part = pd.read_csv(
             io.BytesIO(contents[name]),
             sep=recipe.separator,
             header=None,
@@ -32,8 +40,13 @@ def read_separated(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFram
             dtype=str,
             keep_default_na=False,  # a level called None or NA is a level
         )
-        for name in recipe.files
-    ]
+        # pandas makes an index of values too many, and empty ones of those too few.
+        if not isinstance(part.index, pd.RangeIndex) or (part[recipe.columns[-1]] == "").all():
+            raise ValueError(
+                f"{recipe.name}: the rows of {name} do not have {len(recipe.columns)} values each: correct the "
+                "recipe's `columns` or `separator`, or give it a `read` of its own"
+            )
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -47,14 +60,20 @@ class Recipe:
 
     `read` makes the raw table, all text under the names in `columns`, of the contents of `files`; `edit` changes its
     rows or values where the set needs it and returns sentences for the record.
+
+    Raises
+    ------
+    ValueError
+        If the name cannot be part of a file's name, or if the label, or a column that is dropped, numeric or has
+        levels, is not among the columns.
     """
 
     name: str
-    uci_id: int
-    zip_name: str
     files: tuple[str, ...]
     columns: tuple[str, ...]
     label: str
+    uci_id: int | None = None  # None: not in the UCI archive, so not downloaded
+    zip_name: str = ""  # of the archive's zip
     dropped: Mapping[str, str] = field(default_factory=dict)  # column: why
     numeric: tuple[str, ...] = ()
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # where not the observed ones
@@ -62,12 +81,18 @@ class Recipe:
     separator: str = ","
     read: Callable[[Recipe, Mapping[str, bytes]], pd.DataFrame] = read_separated
     edit: Callable[[pd.DataFrame], tuple[pd.DataFrame, list[str]]] = unedited
-    difference: str = ""  # why N, n, k or m is not the paper's
     acknowledgement: str = ""
     # What to know about the table that ucimlrepo serves.
     in_ucimlrepo: bool = True
     served_rows: int | None = None  # only the first ones are the set's
     zero_padded: Mapping[str, int] = field(default_factory=dict)  # width of codes that look like numbers
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[A-Za-z0-9.-]+", self.name) or self.name == "all":
+            raise ValueError(f"no data set can be called {self.name!r}: use letters, digits, dots, hyphens, not 'all'")
+        named = [self.label, *self.dropped, *self.numeric, *self.levels]
+        if unknown := sorted(set(named) - set(self.columns)):
+            raise ValueError(f"{self.name}: the recipe names {unknown}, which its `columns` lack: correct either")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +152,7 @@ def prepare(recipe: Recipe, table: pd.DataFrame, origin: str = "the raw table") 
     for column in features:
         values = table[column]
         if column in recipe.numeric:
-            X[column] = values.where(values != "?").astype(float)
+            X[column] = _numbers(recipe, values)
             if X[column].isna().any():
                 record.append(f"{column}: {X[column].isna().sum()} values are '?', left missing.")
         elif (values == values.iloc[0]).all():
@@ -135,8 +160,9 @@ def prepare(recipe: Recipe, table: pd.DataFrame, origin: str = "the raw table") 
         else:
             X[column] = _categorical(recipe, values)
     for column, levels in recipe.levels.items():
-        observed = X[column].nunique()
-        record.append(f"{column}: {len(levels)} levels as documented, {observed} of them observed.")
+        if column in X:
+            observed = X[column].nunique()
+            record.append(f"{column}: {len(levels)} levels as documented, {observed} of them observed.")
     X = pd.DataFrame(X).reset_index(drop=True)
 
     positive, negative = _classes(recipe, table[recipe.label])
@@ -151,11 +177,18 @@ def prepare(recipe: Recipe, table: pd.DataFrame, origin: str = "the raw table") 
     return Dataset(recipe.name, X, y, positive, negative, tuple(record))
 
 
+def _numbers(recipe: Recipe, values: pd.Series) -> pd.Series:
+    try:
+        return values.where(values != "?").astype(float)
+    except ValueError as error:
+        raise ValueError(f"{recipe.name}: {values.name}, a numeric column, has another value: {error}") from None
+
+
 def _categorical(recipe: Recipe, values: pd.Series) -> pd.Series:
     levels = recipe.levels.get(values.name, tuple(sorted(values.unique())))
     undeclared = sorted(set(values) - set(levels))
     if undeclared:
-        raise ValueError(f"{recipe.name}: {values.name} has values that no level declares: {undeclared}")
+        raise ValueError(f"{recipe.name}: {values.name} has values that no level declares: {undeclared}; add them")
     return values.astype(pd.CategoricalDtype(list(levels)))
 
 
@@ -163,8 +196,8 @@ def _classes(recipe: Recipe, label: pd.Series) -> tuple[str, tuple[str, ...]]:
     counts = label.value_counts()
     largest = sorted(counts.index[counts == counts.max()])
     if len(largest) > 1 and recipe.majority not in largest:
-        raise ValueError(f"{recipe.name}: the classes {largest} tie for the majority")
-    positive = recipe.majority if len(largest) > 1 else largest[0]
+        raise ValueError(f"{recipe.name}: the classes {largest} tie for the majority: name one in `majority`")
+    positive = largest[0] if len(largest) == 1 else str(recipe.majority)
     return positive, tuple(sorted(set(counts.index) - {positive}))
 
 

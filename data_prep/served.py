@@ -11,12 +11,11 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 
+from wdrlr.data_prep.catalog import recorded
 from wdrlr.data_prep.recipe import ChecksumError, Recipe, prepare, table_sha256
 
 
@@ -24,11 +23,9 @@ class ServedTableError(OSError):
     """ucimlrepo does not serve the data set, or could not be reached."""
 
 
-@cache
 def table_checksums() -> dict[str, str]:
     """Return the hash of each set's prepared table (`table_sha256`), as the raw files give it."""
-    text = (Path(__file__).parent / "raw" / "TABLE_SHA256SUMS").read_text("ascii")
-    return {name: digest for digest, name in (line.split() for line in text.splitlines())}
+    return recorded("TABLE_SHA256SUMS")
 
 
 def is_prepared_table(recipe: Recipe, table: pd.DataFrame) -> bool:
@@ -49,8 +46,10 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
     ChecksumError
         If no reading of the served table gives what the raw files give.
     """
-    if not recipe.in_ucimlrepo:
+    if recipe.uci_id is None or not recipe.in_ucimlrepo:
         raise ServedTableError("does not serve this set")
+    if recipe.name not in table_checksums():
+        raise ServedTableError("not asked, since TABLE_SHA256SUMS has no hash to check its table by")
     try:
         from ucimlrepo import fetch_ucirepo
     except ImportError as error:
@@ -90,7 +89,7 @@ def _fetch_in_time(fetch: Callable[[], Any], timeout: float, retries: int) -> An
         socket.setdefaulttimeout(before)
 
 
-def readings(recipe: Recipe, data) -> Iterator[pd.DataFrame]:
+def readings(recipe: Recipe, data: Any) -> Iterator[pd.DataFrame]:
     """Yield the tables of text, under the recipe's column names, that the served `data` may mean.
 
     Columns are matched by name, else by position in the order served, else by position in reverse order, with
@@ -119,7 +118,7 @@ def readings(recipe: Recipe, data) -> Iterator[pd.DataFrame]:
                 yield _text(recipe, original, [label, *names[::-1]], [recipe.label, *columns])
 
 
-def _is_table(table: object) -> bool:
+def _is_table(table: object) -> TypeGuard[pd.DataFrame]:
     return isinstance(table, pd.DataFrame) and not table.empty and table.columns.is_unique
 
 

@@ -1,10 +1,11 @@
 """Where raw files come from, in this order, each file checked by its sha256 before use:
 
 1. the folder that the user sets: the argument `data_dir`, else the environment variable `WDRLR_DATA`;
-2. the files shipped in `data_prep/raw`;
-3. the user's cache folder;
-4. the UCI archive's zip, which fills the cache;
-5. the table that the package `ucimlrepo` serves, checked by the hash of the prepared table.
+2. the folder `raw` beside the user's own recipes, if there are any;
+3. the files shipped in `data_prep/raw`;
+4. the user's cache folder;
+5. for a set of the UCI archive, UCI's zip, which fills the cache;
+6. the table that the package `ucimlrepo` serves, checked by the hash of the prepared table.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 import pandas as pd
 import pooch
 import requests
 from platformdirs import user_cache_path
 
-from wdrlr.data_prep import served
+from wdrlr.data_prep import catalog, served
 from wdrlr.data_prep.recipe import ChecksumError, Recipe
 from wdrlr.files import replace_file
 
@@ -32,7 +33,7 @@ UCI = "https://archive.ics.uci.edu/static/public"
 TIMEOUT = 30.0  # seconds without a byte
 RETRIES = 2
 LARGEST = 2**24  # bytes of an archive and of a file in it, fifty times what any recipe reads
-SHIPPED = Path(__file__).parent / "raw"
+SHIPPED = catalog.PACKAGE / "raw"
 VARIABLE = "WDRLR_DATA"
 SERVED = "ucimlrepo.csv"  # in the cache, the table that ucimlrepo served
 
@@ -45,18 +46,16 @@ class UnsafeArchiveError(ValueError):
     """A zip archive has a member whose path leads out of the folder it is unpacked in."""
 
 
-@cache
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every raw file of the 19 sets, by "<set>/<file>"."""
-    pairs = (line.split(maxsplit=1) for line in (SHIPPED / "SHA256SUMS").read_text("ascii").splitlines())
-    return {name: digest for digest, name in pairs}
+    """Return the sha256 of every raw file of the data sets, by "<set>/<file>"."""
+    return catalog.recorded("SHA256SUMS")
 
 
 def verify(content: bytes, expected: str, what: str) -> None:
     """Raise ChecksumError if the sha256 of `content` is not `expected`; `what` names it in the message."""
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
-        raise ChecksumError(f"{what} is not UCI's file: its sha256 is {found}, expected {expected}")
+        raise ChecksumError(f"{what} is not the original file: its sha256 is {found}, expected {expected}")
 
 
 def cache_folder() -> Path:
@@ -74,7 +73,7 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
         file can't be read, or if no place has the files. The message names the files, their checksums and
         where to put them.
     ChecksumError
-        If a file in the user's folder, or a shipped one, is not UCI's.
+        If no checksum of a file is recorded, or if a file in the user's folder, or a shipped one, has another.
     UnsafeArchiveError
         If the downloaded zip has a member with a path outside its folder.
 
@@ -83,11 +82,12 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
     UserWarning
         If what was downloaded is used but cannot be kept in the cache.
     """
-    user = user_folder(data_dir)
-    if user is not None and _has_any(recipe, user / recipe.name):
-        contents = _user_files(recipe, user / recipe.name)
-        setting = VARIABLE if data_dir is None else "data_dir"
-        return recipe.read(recipe, contents), f"the folder that {setting} sets"
+    _check_recorded(recipe)
+    user, beside = user_folder(data_dir), catalog.user_recipes()
+    places = [(user, VARIABLE if data_dir is None else "data_dir"), (beside and beside / "raw", catalog.VARIABLE)]
+    for folder, setting in places:
+        if folder is not None and _has_any(recipe, folder / recipe.name):
+            return recipe.read(recipe, _user_files(recipe, folder / recipe.name)), f"the folder that {setting} sets"
 
     shipped = SHIPPED / recipe.name
     if _has_any(recipe, shipped):
@@ -95,14 +95,14 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
         return recipe.read(recipe, contents), "the files shipped with wdrlr"
 
     cached = cache_folder() / recipe.name
-    contents = _cached_files(recipe, cached)
-    if contents is not None:
-        return recipe.read(recipe, contents), "the cache"
-    table = _cached_table(recipe, cached / SERVED)
-    if table is not None:
+    if (kept := _cached_files(recipe, cached)) is not None:
+        return recipe.read(recipe, kept), "the cache"
+    if (table := _cached_table(recipe, cached / SERVED)) is not None:
         return table, "ucimlrepo, by the cache"
 
-    failures = []
+    failures: list[str] = []
+    if recipe.uci_id is None:
+        raise DataUnavailableError(_not_available(recipe, user, failures))
     try:
         contents = _download(recipe)
     except (requests.RequestException, zipfile.BadZipFile, ChecksumError, OSError) as error:
@@ -141,6 +141,15 @@ def user_folder(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
     return folder
 
 
+def _check_recorded(recipe: Recipe) -> None:
+    lacking = [name for name in (f"{recipe.name}/{file}" for file in recipe.files) if name not in checksums()]
+    if lacking:
+        raise ChecksumError(
+            f"{recipe.name}: SHA256SUMS has no line for {', '.join(lacking)}: add what `sha256sum {' '.join(lacking)}` "
+            f"prints in the folder `raw` to the SHA256SUMS there"
+        )
+
+
 def _has_any(recipe: Recipe, folder: Path) -> bool:
     return any(_is_there(folder / name) for name in recipe.files)
 
@@ -162,7 +171,7 @@ def _user_files(recipe: Recipe, folder: Path) -> dict[str, bytes]:
             f"{recipe.name}: {folder} lacks {', '.join(missing)}. Add what is missing, or remove "
             f"the folder to use another source. Wanted (sha256, file):\n{_wanted(recipe)}"
         )
-    remedy = "replace it with UCI's file, or remove it to use another source"
+    remedy = "replace it with the original, or remove it to use another source"
     return {name: _checked_file(recipe, folder / name, remedy) for name in recipe.files}
 
 
@@ -212,7 +221,7 @@ def _download(recipe: Recipe) -> dict[str, bytes]:
 
 
 class _Received(io.BytesIO):
-    def write(self, chunk) -> int:
+    def write(self, chunk: Any) -> int:
         if self.tell() + len(chunk) > LARGEST:
             raise zipfile.BadZipFile(f"the server sends more than {LARGEST:,} bytes, which is not UCI's archive")
         return super().write(chunk)
@@ -300,10 +309,13 @@ def _wanted(recipe: Recipe) -> str:
 def _not_available(recipe: Recipe, user: Path | None, failures: list[str]) -> str:
     folder = user / recipe.name if user else f"<folder>/{recipe.name}, {VARIABLE} or data_dir being <folder>"
     tried = "\n".join(f"  {failure}" for failure in failures)
+    if recipe.uci_id is None:
+        why, origin = "its recipe names no place to download them from.", "Put them"
+    else:
+        why = f"the UCI archive did not give them.\nTried:\n{tried}"
+        origin = f"They are in {recipe.zip_name} of https://archive.ics.uci.edu/dataset/{recipe.uci_id}; put them"
     return (
-        f"{recipe.name}: the raw files are not on this machine, and the UCI archive did not give them.\n"
-        f"Tried:\n{tried}\n"
+        f"{recipe.name}: the raw files are not on this machine, and {why}\n"
         f"Wanted (sha256, file):\n{_wanted(recipe)}\n"
-        f"They are in {recipe.zip_name} of https://archive.ics.uci.edu/dataset/{recipe.uci_id}; "
-        f"put them, unchanged, into one of\n  {folder}\n  {cache_folder() / recipe.name}"
+        f"{origin}, unchanged, into one of\n  {folder}\n  {cache_folder() / recipe.name}"
     )

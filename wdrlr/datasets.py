@@ -1,9 +1,12 @@
-"""The 19 data sets of the paper. `python -m wdrlr.data_prep` compares their sizes with the paper's."""
+"""The 19 data sets of the paper, and others. `python -m wdrlr.data_prep` compares their sizes with the paper's."""
 
 from __future__ import annotations
 
 import difflib
 import os
+from importlib.resources import files
+
+import pandas as pd
 
 from wdrlr.data_prep import RECIPES
 from wdrlr.data_prep.recipe import ChecksumError, Dataset, prepare
@@ -18,17 +21,24 @@ __all__ = [
     "load_dataset",
 ]
 
-DATASETS: tuple[str, ...] = tuple(RECIPES)
-"""Names, in the order of the paper's Table 1 and then of its Table 2."""
+# The file, and not the module that reads it: what is the paper's builds on the data sets.
+with files("wdrlr.paper").joinpath("printed.csv").open(encoding="utf-8") as _file:
+    _PRINTED = list(pd.read_csv(_file)["dataset"].unique())
+
+DATASETS: tuple[str, ...] = (
+    *(name for name in _PRINTED if name in RECIPES),
+    *sorted(name for name in RECIPES if name not in _PRINTED),
+)
+"""Names, in the order of the paper's Table 1 and then of its Table 2; those that it does not have come last."""
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """Return a data set of the paper: features, label and the record of how they were made.
+    """Return a data set: features, label and the record of how they were made.
 
     Parameters
     ----------
     name : one of `DATASETS`.
-    data_dir : folder with UCI's raw files, one subfolder a data set (`car/car.data`, ...); by default the
+    data_dir : folder with the raw files, one subfolder a data set (`car/car.data`, ...); by default the
         environment variable `WDRLR_DATA`. A set that it lacks comes from the shipped files, the user's cache
         or the UCI archive, in this order.
 
@@ -42,11 +52,11 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     Raises
     ------
     ValueError
-        If there is no data set of that name.
+        If there is no data set of that name, or its raw files are not what its recipe says.
     DataUnavailableError (an OSError)
         If the data folder does not exist, or a file is missing or unreadable: the message says what to put where.
     ChecksumError (a ValueError)
-        If a file is not UCI's.
+        If the checksum of a file is not the recorded one, or none is recorded.
     UnsafeArchiveError (a ValueError)
         If UCI's zip has a member with a path outside its folder.
 
@@ -54,6 +64,12 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     -----
     UserWarning
         If what was downloaded is used but cannot be kept in the cache.
+
+    Notes
+    -----
+    The environment variable `WDRLR_RECIPES` adds data sets: it names a folder with `recipes/`, one module a data set
+    that defines its `RECIPE`, and `raw/` with `SHA256SUMS` and the raw files (see CONTRIBUTING.md). Worker processes
+    on other machines need it too.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def load(name):
 
 
 def toy(**changes) -> Recipe:
-    recipe = Recipe("toy", 0, "toy.zip", ("toy.data",), columns=("c", "z", "y"), label="y")
+    recipe = Recipe("toy", ("toy.data",), columns=("c", "z", "y"), label="y")
     return replace(recipe, **changes)
 
 
@@ -171,8 +171,34 @@ def test_undeclared_value_is_refused():
 
 
 def test_text_in_a_numeric_column_is_refused():
-    with pytest.raises(ValueError, match="x"):
+    with pytest.raises(ValueError, match=r"toy: z, a numeric column, .*'x'"):
         prepare(toy(numeric=("z",)), toy_table(z=list("12x4")))
+
+
+@pytest.mark.parametrize("content", [b"a,1,u,extra\nb,2,v,extra\n", b"a,1\nb,2\n", b"a;1;u\nb;2;v\n"])
+def test_rows_of_another_length_are_refused(content):
+    with pytest.raises(ValueError, match=r"toy: the rows of toy\.data do not have 3 values"):
+        toy().read(toy(), {"toy.data": content})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label": "class"}, r"toy: the recipe names \['class'\]"),
+        ({"dropped": {"id": "a name"}, "numeric": ("x",)}, r"names \['id', 'x'\]"),
+        ({"levels": {"C": ("a",)}}, r"names \['C'\]"),
+        ({"name": "all"}, "can be called 'all'"),
+        ({"name": "to/y"}, "can be called 'to/y'"),
+    ],
+)
+def test_a_recipe_that_cannot_be_right_is_refused_when_it_is_made(changes, message):
+    with pytest.raises(ValueError, match=message):
+        toy(**changes)
+
+
+def test_a_single_valued_column_is_dropped_whatever_levels_it_declares():
+    data = prepare(toy(numeric=("z",), levels={"c": ("a", "b")}), toy_table(c=list("aaaa")))
+    assert list(data.X) == ["z"]
 
 
 def test_hash_sees_values_levels_and_order_but_not_index_or_dtypes():

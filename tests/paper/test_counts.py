@@ -22,6 +22,7 @@ def offline(tmp_path, monkeypatch):
 def test_count_table_gives_a_reason_for_every_difference_and_only_there(offline):
     counts = dataset_counts()
     assert list(counts.index) == list(DATASETS)
+    counts = counts.loc[list(EXPECTED)]
     ours = counts[["N", "n", "k", "m"]]
     paper = counts[[f"{count}_paper" for count in ours]].set_axis(ours.columns, axis="columns")
     pd.testing.assert_frame_equal(paper, published_counts().astype("Int64"))
@@ -39,5 +40,5 @@ def test_count_table_prints_both_counts_where_they_differ(offline):
     assert "| 25 (32) |" in text
     assert "- annealing: the paper's m counts" in text
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == 21
+    assert len(lines) == len(DATASETS) + 2
     assert len({len(line) for line in lines}) == 1

@@ -131,6 +131,7 @@ def test_the_sentence_counts_and_says_what_chance_does():
     assert sentence.startswith("2 of 4 are more than 2 of our standard errors from the paper's.")
     assert "chance alone makes 0.6 so" in sentence  # 4 times P(|N(0, 2)| > 2)
     assert f"differences is {np.sqrt((9 + 6.25 + 1) / 4):.2f} standard errors, by chance alone 1.41" in sentence
+    assert describe_differences(pd.DataFrame({"difference_in_se": [np.nan]})).startswith("Nothing to compare")
 
 
 def test_changes_as_text(tried):

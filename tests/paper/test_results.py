@@ -52,7 +52,7 @@ def test_the_stamp_tells_sources_apart_but_not_comments(tmp_path, monkeypatch):
 def test_the_stamp_covers_solvers_and_recipes():
     named = set(results._STAMPED)
     assert {"wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.paper.cells"} <= named
-    for package, module in (("wdrlr.solvers.interior_point", "kernels"), ("wdrlr.data_prep", "car")):
+    for package, module in (("wdrlr.solvers.interior_point", "kernels"), ("wdrlr.data_prep.recipes", "car")):
         assert package in named and (results.files(package) / f"{module}.py").is_file()
 
 

@@ -171,6 +171,20 @@ def test_the_printed_table_has_most_of_the_shares_of_wins_that_the_paper_states(
     assert (counts["paper_overall"] == counts["overall"]).all()
 
 
+@pytest.mark.parametrize("summarise, table", [(summarise_errors, "table1"), (summarise_runtimes, "table4")])
+def test_data_sets_that_the_paper_does_not_have_come_last_with_empty_columns(summarise, table):
+    own = {("own", "PI"): [0.1, 0.2], ("own", "LR"): [0.2, 0.3], ("a", "LR"): [0.5, 0.5]}
+    summary = summarise(make_rows(ERRORS | own), table)
+    methods = ["LR", "DRO_kappa_1", "DRO_kappa_m"]
+    assert summary["dataset"].tolist() == ["tic-tac-toe"] * 3 + ["balance-scale"] * 3 + ["a", "own", "own"]
+    assert summary["method"].tolist() == [*methods, *methods, "LR", "LR", "PI"]
+    paper = summary[["N", "n", "k", "m", "multiclass_source", "paper"]]
+    assert paper[:6].notna().all(axis=None) and paper[6:].isna().all(axis=None)
+    latex, html = to_latex(summary, table), to_html(summary, table)
+    assert r"balance-scale$\star$ & 625 & 16 & 4 &" in latex
+    assert "\nown &  &  &  &" in latex and "own" in html and "nan" not in latex + html
+
+
 # Runtimes
 
 

@@ -172,9 +172,11 @@ def describe_differences(summary: pd.DataFrame) -> str:
     such means has a standard deviation of sqrt(2) of our standard errors.
     """
     differences = summary["difference_in_se"].dropna()
+    if differences.empty:
+        return "Nothing to compare: no mean or median has both a standard error and a printed value."
     n, n_far = len(differences), int((differences.abs() > FAR).sum())
     by_chance = n * 2 * norm.sf(FAR / np.sqrt(2))
-    rms = np.sqrt(np.mean(differences**2)) if n else np.nan
+    rms = np.sqrt(np.mean(differences**2))
     return (
         f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. If those have the same "
         f"standard error, chance alone makes {by_chance:.1f} so; the root mean square of the differences is {rms:.2f} "

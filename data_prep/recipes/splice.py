@@ -2,9 +2,6 @@
 
 The sequence, stripped of its blanks, is split into 60 categorical features of one letter each; letters other
 than A, C, G and T stand for uncertain bases and are levels of their own. The name of the instance is dropped.
-
-The paper has N = 3189 and k = 229. UCI's file has 3190 rows and gives k = 227: 3189 most likely comes from
-reading the first row as a header, and no reading of the file that we know of gives k = 229.
 """
 
 from collections.abc import Mapping
@@ -32,8 +29,4 @@ RECIPE = Recipe(
     label="class",
     dropped={"instancename": "a name of the row"},
     read=read_letters,
-    difference=(
-        "UCI's file has 3190 rows and gives k = 227; the paper's N is most likely the first row read as a "
-        "header, its k can't be had from the file"
-    ),
 )

@@ -1,0 +1,1 @@
+"""One module a data set, each with its `RECIPE`."""
