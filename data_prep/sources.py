@@ -144,9 +144,10 @@ def user_folder(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
 def _check_recorded(recipe: Recipe) -> None:
     lacking = [name for name in (f"{recipe.name}/{file}" for file in recipe.files) if name not in checksums()]
     if lacking:
+        folder = (catalog.user_recipes() or catalog.PACKAGE) / "raw"
         raise ChecksumError(
-            f"{recipe.name}: SHA256SUMS has no line for {', '.join(lacking)}: add what `sha256sum {' '.join(lacking)}` "
-            f"prints in the folder `raw` to the SHA256SUMS there"
+            f"{recipe.name}: {folder / 'SHA256SUMS'} has no line for {', '.join(lacking)}: add what "
+            f"`sha256sum {' '.join(lacking)}` prints in {folder}"
         )
 
 

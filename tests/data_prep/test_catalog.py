@@ -57,7 +57,7 @@ def test_a_folder_of_data_wins_over_the_files_beside_the_recipe(mine, tmp_path):
     ("spoil", "says"),
     [
         (lambda folder: (folder / "raw/weather/weather.csv").write_text("1,sun,calm,yes\n"), ["weather.csv", "sha256"]),
-        (lambda folder: (folder / "raw/SHA256SUMS").unlink(), ["`sha256sum weather/weather.csv`", "SHA256SUMS"]),
+        (lambda folder: (folder / "raw/SHA256SUMS").unlink(), ["`sha256sum weather/", "mine/raw/SHA256SUMS"]),
         (
             lambda folder: (folder / "raw/weather/weather.csv").unlink(),
             ["names no place to download them", "weather.csv", "WDRLR_DATA"],
