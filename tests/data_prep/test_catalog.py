@@ -60,7 +60,7 @@ def test_a_folder_of_data_wins_over_the_files_beside_the_recipe(mine, tmp_path):
         (lambda folder: (folder / "raw/SHA256SUMS").unlink(), ["`sha256sum weather/", "mine/raw/SHA256SUMS"]),
         (
             lambda folder: (folder / "raw/weather/weather.csv").unlink(),
-            ["names no place to download them", "weather.csv", "WDRLR_DATA"],
+            ["names no place to download them", "weather.csv", "unchanged, into one of"],
         ),
         (lambda folder: (folder / "recipes/weather.py").write_text("X = 1"), ["recipes/weather.py has no RECIPE"]),
         (
