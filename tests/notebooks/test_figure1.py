@@ -46,7 +46,10 @@ def test_another_data_set_size(run, tmp_path):
     "parameters, message",
     [
         ({"run": 10}, "unknown parameter 'run'. Did you mean 'runs'?"),
-        ({"worst_case_size": 100, "gamma": 0.05}, "gamma must be below the radius"),
+        (
+            {"worst_case_size": 100, "gamma": 0.05},
+            "parameter 'gamma' must be below the radius 1 / (2 sqrt(worst_case_size))",
+        ),
     ],
 )
 def test_a_wrong_parameter_stops_the_notebook_and_leaves_nothing(run, tmp_path, parameters, message):

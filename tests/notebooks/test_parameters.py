@@ -12,6 +12,8 @@ import papermill
 import pytest
 from papermill.translators import PythonTranslator
 
+from wdrlr.paper.notebook import DEPENDENT_KINDS, KINDS
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = {path.stem: nbformat.read(path, 4) for path in sorted(FOLDER.glob("*.ipynb"))}
 TABLES = "table1 table2 table3 table4 figure3 figure4"
@@ -137,11 +139,27 @@ def test_a_bad_value_is_refused_with_the_parameter_s_name_and_a_remedy(
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_every_parameter_is_in_the_table_and_in_the_check(name):
+def test_every_parameter_is_in_the_table(name):
     assert {parameter for notebook, parameter, _, _ in CASES if notebook == name} == set(declared(name))
-    calls = [node for node in ast.walk(ast.parse(cell(name, "check"))) if isinstance(node, ast.Call)]
-    (call,) = [node for node in calls if ast.unparse(node.func) == "notebook.check_parameters"]
-    assert [keyword.arg for keyword in call.keywords] == list(declared(name))
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_parameter_has_the_type_of_its_default_unless_the_annotation_names_a_kind(name):
+    for annotation, default in declared(name).values():
+        kind = ast.literal_eval(annotation) if annotation.startswith("'") else ""
+        assert kind in KINDS if kind else type(default) is getattr(eval(annotation), "__origin__", eval(annotation))
+
+
+def test_no_kind_is_left_without_a_parameter():
+    used = {key for name in NOTEBOOKS for parameter, (kind, _) in declared(name).items() for key in (parameter, kind)}
+    assert {*KINDS, *DEPENDENT_KINDS} <= {key.strip("'") for key in used}
+
+
+def test_papermill_lists_the_parameters_with_type_default_and_meaning(tmp_path):
+    done = run(NOTEBOOKS["significance"], tmp_path, "--help-notebook")
+    listed = " ".join(done.stdout.split())
+    assert 'dataset: data set of Table 1 (default "all") a data set of Table 1, or "all"' in listed
+    assert "n_splits: int from 2 (default 100) random splits into training and test part" in listed
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

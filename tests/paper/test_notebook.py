@@ -1,6 +1,4 @@
-import ast
 import math
-from pathlib import Path
 
 import pytest
 
@@ -8,22 +6,17 @@ from wdrlr.paper import cells as experiments
 from wdrlr.paper import notebook, runtimes, variants
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.notebook import check_parameters
+from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.solvers import registry
 from wdrlr.solvers.conic import SETTINGS
 
-DECLARED = {
-    "dataset": notebook.dataset(),
-    "n_splits": notebook.integer(1, 9),
-    "tol": notebook.number(above=0),
-    "methods": notebook.methods,
-}
 PARAMETERS_CELL = """
-dataset: str = "spect"  # a name
+dataset: "data set" = "spect"  # a name
 n_splits: int = 2
 tol: float = 1e-6
 methods: list[str] = ["LR"]
 """
-CHECK_CELL = "from wdrlr.paper import notebook\n\nnotebook.check_parameters(globals(), dataset=notebook.dataset())"
+CHECK_CELL = "from wdrlr.paper import notebook\n\nparameters = notebook.check_parameters(globals())"
 
 
 def run(*injected, before=(), after=()):
@@ -33,12 +26,22 @@ def run(*injected, before=(), after=()):
     for source in history:
         if source != CHECK_CELL:
             exec(source, namespace)
-    check_parameters(namespace, **DECLARED)
+    return check_parameters(namespace)
 
 
-def test_defaults_and_given_values_pass():
-    run()
-    run("# Parameters\ntol = 1\nmethods = ['all']\ndataset = 'car'\n")
+def test_defaults_and_given_values_pass_and_are_returned():
+    assert run() == {"dataset": "spect", "n_splits": 2, "tol": 1e-6, "methods": ["LR"]}
+    given = run("# Parameters\ntol = 1\nmethods = ['all']\ndataset = 'car'\n")
+    assert given == {"dataset": "car", "n_splits": 2, "tol": 1, "methods": ["all"]}
+
+
+def test_without_a_history_as_in_a_script_the_annotations_count():
+    namespace = {}
+    exec(PARAMETERS_CELL, namespace)
+    assert [*check_parameters(namespace)] == ["dataset", "n_splits", "tol", "methods"]
+    namespace["n_splits"] = 0
+    with pytest.raises(ValueError, match="'n_splits' must be an integer from 1"):
+        check_parameters(namespace)
 
 
 def test_an_unknown_parameter_is_named_with_the_closest_one():
@@ -60,16 +63,40 @@ def test_a_second_parameters_cell_counts_anew():
         run(after=["rows = 1", PARAMETERS_CELL, "# Parameters\ntools = 1"])
 
 
+def test_a_parameters_cell_that_was_mended_counts_as_the_newest():
+    typo = PARAMETERS_CELL.replace("n_splits", "n_split")
+    run(before=[typo])
+    with pytest.raises(NameError, match=r"'n_split' has no kind in wdrlr.paper.notebook. Did you mean 'n_splits'"):
+        run(after=[typo])
+
+
+def test_the_kind_named_by_the_annotation_goes_before_that_of_the_name():
+    with pytest.raises(ValueError, match="'n_splits' must be an integer from 2"):
+        check_parameters({"In": ['n_splits: "int from 2" = 1'], "n_splits": 1})
+
+
+def test_a_kind_can_depend_on_another_parameter_s_value_wherever_that_stands():
+    cell = 'scheduler: str = "tcp://host:8786"\nbackend: str = "dask"'
+    namespace = {"In": [cell], "scheduler": "tcp://host:8786", "backend": "dask"}
+    check_parameters(namespace)
+    with pytest.raises(ValueError, match="'scheduler' must be empty unless backend is 'dask'"):
+        check_parameters(namespace | {"backend": "loky"})
+    with pytest.raises(ValueError, match="'backend' must be one of"):
+        check_parameters(namespace | {"backend": "locky"})
+
+
 def test_cells_that_do_not_parse_are_skipped():
     history = ["", "1 +", PARAMETERS_CELL, "x = (", CHECK_CELL]
     namespace = {"In": history}
     exec(PARAMETERS_CELL, namespace)
-    check_parameters(namespace, **DECLARED)
+    check_parameters(namespace)
 
 
 def test_a_missing_value_is_named():
     with pytest.raises(NameError, match="'dataset' has no value"):
-        check_parameters({}, dataset=notebook.dataset())
+        check_parameters({"In": [PARAMETERS_CELL]})
+    with pytest.raises(NameError, match="run the cell tagged 'parameters' first"):
+        check_parameters({"In": ["rows = 3", CHECK_CELL]})
 
 
 @pytest.mark.parametrize("given", ["n_splits = 3", "n_split = 3"])
@@ -108,7 +135,7 @@ def test_a_kind_takes_what_it_says_and_nothing_else(kind, good, bad):
     assert [value for value in bad if not kind(value)] == []
 
 
-def test_the_message_names_parameter_kind_value_and_remedy():
+def test_the_message_names_parameter_kind_value_and_remedy(monkeypatch):
     for value, kind, words in (
         ("1e-3", notebook.number(above=0), r"must be a number above 0 \(in YAML write 1.0e-3.*got '1e-3' \(str\)"),
         ("[1]", notebook.list_of(notebook.seed), r"must be a non-empty list .*use -y 'NAME: \[a, b\]'.*got '\[1\]'"),
@@ -116,8 +143,9 @@ def test_the_message_names_parameter_kind_value_and_remedy():
         ("spekt", notebook.dataset(), r"one of 'breast-cancer'.*did you mean 'spect'\?"),
         (1, notebook.one_of("1", "m"), r"one of '1', 'm' \(as text, in quotes\), got 1 \(int\)"),
     ):
+        monkeypatch.setitem(notebook.KINDS, "x", kind)
         with pytest.raises(ValueError, match=f"parameter 'x' .*{words}"):
-            check_parameters({"x": value}, x=kind)
+            check_parameters({"In": ["x: object = 0"], "x": value})
 
 
 def test_jobs_are_as_many_as_the_cores_can_bear(monkeypatch):
@@ -181,17 +209,6 @@ def test_the_names_are_those_of_the_modules():
     assert notebook.SOLVERS == tuple(registry.SOLVERS)
     assert set(notebook.TRIED) == set(variants.TRIALS)
     assert list(notebook.published_values("table1")["method"].unique()) == list(METHODS)
-    cells = {cell.id: cell for cell in read("figure2").cells}
-    check = ast.parse(cells["check"].source)
-    names = {
-        tuple(ast.literal_eval(argument) for argument in node.args)
-        for node in ast.walk(check)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "notebook.one_of"
-    }
-    assert names == {tuple(runtimes.GRIDS), ("1", "m"), (*SETTINGS, "auto")}
-
-
-def read(name):
-    import nbformat
-
-    return nbformat.read(Path(__file__).parents[2] / "notebooks" / f"{name}.ipynb", 4)
+    assert notebook.PROTOCOLS == tuple(PROTOCOLS)
+    assert notebook.GRIDS == tuple(runtimes.GRIDS)
+    assert notebook.CONIC_SOLVERS == (*SETTINGS, "auto")

@@ -1,8 +1,9 @@
 """What the notebooks need of a notebook: the check of their parameters, before anything is computed or written.
 
-A kind of parameter is a function of its value (`Kind`). Nothing that takes seconds to import is imported here, so that
-a wrong parameter is refused at once. That is why names which slow modules define (`BACKENDS`, ...) are written down a
-second time; a test compares the two.
+The cell tagged ``parameters`` is the only list of a notebook's parameters, and papermill reads the same cell. A
+parameter's kind is the entry of `KINDS` under its annotation or else its name: a function of the value. Nothing that
+takes seconds to import is imported here, so that a wrong value is refused at once. That is why names defined in slow
+modules (`BACKENDS`, ...) are repeated; a test compares the two.
 """
 
 import ast
@@ -11,7 +12,7 @@ import operator
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,17 @@ from joblib import cpu_count
 from wdrlr.datasets import DATASETS
 from wdrlr.paper.counts import datasets_for
 from wdrlr.paper.paths import project_root
-from wdrlr.paper.printed import published_values
-from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.printed import TABLES, published_values
 
 Kind = Callable[[Any], str]
 """From a value to what it must be, in words; "" if that is what it is."""
 
 BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
+CONIC_SOLVERS = ("CLARABEL", "MOSEK", "SCS", "auto")
+PROTOCOLS = ("code", "paper")
+GRIDS = ("full", "quick")
+LABEL_COSTS = ("1", "m")
 TRIED = (
     "house-votes-84",
     "primary-tumor",
@@ -45,8 +49,8 @@ JOBS_PER_CORE = 4
 """The most worker processes per core; beyond one per core they take more memory and are no faster."""
 
 
-def check_parameters(namespace: Mapping[str, object], **declared: Kind) -> None:
-    """Stop the notebook unless its parameters are the declared ones, each of its kind.
+def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Stop the notebook unless its parameters are those that its parameters cell declares, each of its kind.
 
     papermill puts the values it was given into a cell of their own right after the cell tagged ``parameters``, and only
     logs a line for a name which that cell does not have, or if there is no such cell. This call belongs in the next
@@ -59,64 +63,96 @@ def check_parameters(namespace: Mapping[str, object], **declared: Kind) -> None:
     ----------
     namespace
         The notebook's ``globals()``.
-    **declared
-        Kind of each parameter.
+
+    Returns
+    -------
+    The parameters by name, in the order of the cell.
 
     Raises
     ------
     RuntimeError
         If values were given to a notebook without a cell tagged ``parameters``.
     NameError
-        If a value was given to a parameter that does not exist, or a declared one has none.
+        If a value was given to a parameter that does not exist, or one has no value or no kind.
     ValueError
         If a value is not of its kind.
     """
     warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
-    history = namespace.get("In", [])
-    if lost := _overridden(history, set(declared)):
+    history = [(source, _parse(source)) for source in namespace.get("In", [])]
+    if lost := _overridden(history):
         raise RuntimeError(
             f"papermill found no cell tagged 'parameters', so what was given for {', '.join(lost)} would not be used. "
-            "Give the cell with the defaults this tag again (in JupyterLab: property inspector, Cell Tags), or take "
-            "the notebook that comes with the project."
+            "Tag the cell with the defaults again (in JupyterLab: property inspector, Cell Tags), or take the notebook "
+            "that comes with the project."
         )
-    for name in _assigned_before_check(history, set(declared)):
+    cells = _since_parameters(tree for _, tree in history)
+    declared = _annotations(cells[0]) if cells else namespace.get("__annotations__", {})  # the latter in a script
+    if not declared:
+        raise NameError("the parameters have no values: run the cell tagged 'parameters' first.")
+    for name in (name for tree in cells for name in _names(tree)):
         if name not in declared:
-            close = difflib.get_close_matches(name, declared, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            hint = _did_you_mean(name, declared)
             raise NameError(f"unknown parameter {name!r}.{hint} The parameters are: {', '.join(declared)}.")
-    for name, kind in declared.items():
+    for name in sorted(declared, key=DEPENDENT_KINDS.__contains__):  # last those that need another one's value
         if name not in namespace:
             raise NameError(f"parameter {name!r} has no value: run the cell tagged 'parameters' first.")
         value = namespace[name]
-        if wanted := kind(value):
+        if wanted := _kind(name, declared[name], namespace)(value):
             raise ValueError(f"parameter {name!r} must be {wanted}, got {value!r} ({type(value).__name__}).")
+    return {name: namespace[name] for name in declared}
 
 
-def _overridden(history: Sequence[str], declared: set[str]) -> list[str]:
+def _kind(name: str, annotation: object, namespace: Mapping[str, Any]) -> Kind:
+    if name in DEPENDENT_KINDS:
+        other, kind_for = DEPENDENT_KINDS[name]
+        return kind_for(namespace.get(other))
+    for key in (annotation, name):
+        if isinstance(key, str) and key in KINDS:
+            return KINDS[key]
+    raise NameError(f"parameter {name!r} has no kind in wdrlr.paper.notebook.{_did_you_mean(name, _known())}")
+
+
+def _known() -> set[str]:
+    return KINDS.keys() | DEPENDENT_KINDS.keys()
+
+
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _overridden(history: Sequence[tuple[str, ast.Module]]) -> list[str]:
     """Names to which papermill gave a value in vain.
 
     A kernel does not see its notebook's tags. But without the tag papermill puts its cell, which begins with a comment
     of its own, at the top of the notebook, where the cell with the defaults then undoes it; with the tag such a cell
     comes first.
     """
-    for source in history:
-        assigned = [*_names(_parse(source), ast.Assign, ast.AnnAssign)]
+    for source, tree in history:
         if source.startswith("# Parameters\n"):
-            return assigned
-        if declared & set(assigned):
+            return [*_names(tree)]
+        if _known() & _annotations(tree).keys():
             return []
     return []
 
 
-def _assigned_before_check(history: Sequence[str], declared: set[str]) -> Iterator[str]:
-    """Names assigned at the top level of the newest parameters cell and in the cells up to the check."""
-    trees = [_parse(source) for source in history]
-    starts = [i for i, tree in enumerate(trees) if declared & {*_names(tree, ast.AnnAssign)}]
-    for tree in trees[starts[-1] :] if starts else []:
+def _since_parameters(trees: Iterable[ast.Module]) -> list[ast.Module]:
+    """The newest parameters cell, and the cells after it up to the check; none if it was not run.
+
+    It is the first cell after the last check that annotates parameters, or a later one with most of them again.
+    """
+    cells: list[ast.Module] = []
+    checked = True
+    for tree in trees:
+        annotated = _annotations(tree).keys()
+        again = not checked and 2 * len(annotated & _annotations(cells[0]).keys()) > len(_annotations(cells[0]))
+        if again or (checked and annotated & _known()):
+            cells, checked = [], False
         calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        if any(call.rpartition(".")[2] == "check_parameters" for call in calls):
-            return
-        yield from _names(tree, ast.Assign, ast.AnnAssign)
+        checked |= any(call.rpartition(".")[2] == "check_parameters" for call in calls)
+        if not checked:
+            cells.append(tree)
+    return cells
 
 
 def _parse(source: str) -> ast.Module:
@@ -126,9 +162,19 @@ def _parse(source: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _names(tree: ast.Module, *kinds: type[ast.stmt]) -> Iterator[str]:
+def _annotations(tree: ast.Module) -> dict[str, str]:
+    """The names annotated at the top level; an annotation in quotes without them."""
+    return {
+        statement.target.id: str(getattr(statement.annotation, "value", ast.unparse(statement.annotation)))
+        for statement in tree.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    }
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """The names assigned at the top level."""
     for statement in tree.body:
-        if isinstance(statement, kinds):
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             yield from (target.id for target in targets if isinstance(target, ast.Name))
 
@@ -190,11 +236,6 @@ def one_of(*names: str) -> Kind:
         return f"one of {', '.join(map(repr, names))}{hint}"
 
     return kind
-
-
-backend = one_of(*BACKENDS)
-solver = one_of(*SOLVERS)
-protocol = one_of(*PROTOCOLS)
 
 
 def list_of(item: Kind, *, repeats: bool = False) -> Kind:
@@ -283,3 +324,63 @@ def _try_to_write(folder: Path) -> None:
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     with tempfile.TemporaryDirectory(dir=there) as trial:
         (Path(trial) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
+
+
+def gamma(worst_case_size: Any) -> Kind:
+    """A part of the radius of Figure 1, which is left unspent."""
+    radius = 0.5 / worst_case_size**0.5
+    words = f"below the radius 1 / (2 sqrt(worst_case_size)) = {radius:.4f}"
+    return lambda value: number(above=0)(value) or ("" if value < radius else words)
+
+
+def slopes(value: Any) -> str:
+    """Intercept, slope of the number and of the category in the example of Theorem 3, which has a kink."""
+    if wanted := list_of(number(least=-100, most=100), repeats=True)(value):
+        return wanted
+    in_order = len(value) == 3 and 0.01 <= value[1] < value[2]
+    return "" if in_order else "an intercept, a slope of at least 0.01 for the number and a larger one for the category"
+
+
+KINDS: dict[str, Kind] = {
+    # By annotation: one name, but other values from notebook to notebook.
+    "data set": dataset(),
+    **{f"data set of Table {table[-1]}": dataset(table) for table in TABLES},
+    "data set with variants": one_of("all", *TRIED),
+    "int from 2": integer(2, 100_000),
+    "float between 0 and 1": number(above=0, below=1),
+    # By name.
+    "methods": methods,
+    "n_splits": integer(1, 100_000),
+    "first_split": integer(0, 1_000_000),
+    "seed": seed,
+    "protocol": one_of(*PROTOCOLS),
+    "compute_missing": boolean,
+    "backend": one_of(*BACKENDS),
+    "figures_dir": figures_folder,
+    "tol": number(above=0),
+    "solver": one_of(*SOLVERS),
+    "radius": number(least=0),
+    "sizes": list_of(integer(2, 1_000_000)),
+    "runs": integer(1, 1_000_000),
+    "worst_case_size": integer(1, 1_000_000),
+    "grid": one_of(*GRIDS),
+    "n_runs": integer(1, 100_000),
+    "label_costs": list_of(one_of(*LABEL_COSTS)),
+    "time_limit": number(above=0),
+    "max_constraints": integer(1, 100_000_000),
+    "conic_solver": one_of(*CONIC_SOLVERS),
+    "slopes": slopes,
+    "sample_sizes": list_of(integer(1, 1_000_000)),
+    "n_features": integer(1, 16),
+    "growth_features": list_of(integer(1, 1000)),
+    "growth_runs": integer(1, 100_000),
+    "shifts": list_of(number(least=0, most=1)),
+}
+
+DEPENDENT_KINDS: dict[str, tuple[str, Callable[[Any], Kind]]] = {
+    "n_jobs": ("backend", jobs),
+    "scheduler": ("backend", scheduler),
+    "results_dir": ("compute_missing", results_folder),
+    "gamma": ("worst_case_size", gamma),
+}
+"""By name: the parameter whose value decides the kind, and from that value to the kind."""
