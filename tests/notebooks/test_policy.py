@@ -5,6 +5,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+MOST_LINES = 15
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
@@ -39,7 +40,12 @@ def test_cells_were_run_in_order_and_without_an_error(notebook):
     assert counts == list(range(1, len(counts) + 1))
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert outputs
-    assert not [output for output in outputs if output.output_type == "error"]
+    assert not [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"]
+
+
+def test_a_code_cell_is_a_few_lines(notebook):
+    lengths = {cell.id: len(cell.source.splitlines()) for cell in notebook.cells if cell.cell_type == "code"}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
 
 
 def test_nothing_in_it_is_of_one_machine(notebook):

@@ -1,0 +1,38 @@
+from dataclasses import replace
+
+import pytest
+
+from wdrlr.paper import cells, steps
+
+SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_splits": 2, "first_split": 0, "seed": 0, "protocol": "code"}
+SMALL |= {"n_jobs": 1, "backend": "sequential", "scheduler": "", "tol": 1e-4, "solver": "tailored"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    folders = {"results_dir": str(tmp_path / "rows"), "figures_dir": str(tmp_path / "out")}
+    return lambda **parameters: steps.run_experiment("table1", **SMALL | folders | parameters)
+
+
+def test_an_experiment_is_computed_or_read_and_says_what_is_missing(run, capsys, tmp_path):
+    run(compute_missing=True, n_splits=1)
+    experiment = run(compute_missing=False)
+    assert experiment.rows["split"].tolist() == [0] and experiment.datasets == ["balance-scale"]
+    assert "2 cells: 1 data set(s), 2 split(s)" in capsys.readouterr().out
+    experiment.require_all()  # they were not to be computed
+    steps.show_table(experiment)
+    shown = capsys.readouterr().out.split()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(shown[:3])
+    assert shown[0] == "table1_balance-scale_code.csv"
+
+
+def test_a_cell_that_failed_is_an_error_at_the_end(run, monkeypatch):
+    experiment = run(compute_missing=True)
+    experiment.require_all()
+    monkeypatch.setattr(
+        steps, "wanted_rows", lambda wanted, *_, **__: cells.to_frame(experiment.rows.to_dict("records")[:1])
+    )
+    with pytest.raises(RuntimeError, match="1 cells failed: see the warning above"):
+        run(compute_missing=True).require_all()
+    with pytest.raises(RuntimeError, match="2 cells failed"):
+        replace(experiment, n_failed=2).require_all()

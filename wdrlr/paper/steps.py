@@ -1,0 +1,181 @@
+"""The steps that notebooks share: from parameters to rows, and from rows to what is shown beside the paper's values.
+
+All rows of cells that a notebook shows are fetched here. What is shown is also saved, and the names of the files are
+printed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import HTML, display
+from matplotlib.figure import Figure
+
+from wdrlr.files import replace_file
+from wdrlr.paper.cells import describe_missing, plan_cells, wanted_rows
+from wdrlr.paper.differences import N_SPLITS, describe_differences, explain_differences, stored_comparison
+from wdrlr.paper.paths import figures_folder, results_folder
+from wdrlr.paper.tables import save_table, select_datasets, summarise_errors, summarise_runtimes, to_html
+from wdrlr.paper.variants import STANDARD, plan_trials
+from wdrlr.plots import save_figure
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The rows behind one of the paper's tables.
+
+    Parameters
+    ----------
+    table
+        "table1", ..., "table4".
+    dataset, protocol, seed
+        As the notebook's parameters.
+    datasets
+        The data sets wanted, in printed order.
+    rows
+        Their result rows (`wdrlr.paper.results.COLUMNS`).
+    n_failed
+        How many cells were to be computed and have no row.
+    results, figures
+        Folder of the rows, and the one for tables and figures.
+    """
+
+    table: str
+    dataset: str
+    protocol: str
+    seed: int
+    datasets: list[str]
+    rows: pd.DataFrame
+    n_failed: int
+    results: Path
+    figures: Path
+
+    def require_all(self) -> None:
+        """Raise a RuntimeError if cells that were to be computed have no row."""
+        if self.n_failed:
+            raise RuntimeError(f"{self.n_failed} cells failed: see the warning above, and run again to retry them.")
+
+    def file_stem(self, what: str) -> str:
+        """Name of the files for this figure or table, without a suffix."""
+        return f"{what}_{self.dataset}_{self.protocol}"
+
+
+def run_experiment(
+    table: str,
+    *,
+    dataset: str,
+    n_splits: int,
+    first_split: int,
+    seed: int,
+    protocol: str,
+    compute_missing: bool,
+    n_jobs: int,
+    backend: str,
+    scheduler: str,
+    results_dir: str,
+    figures_dir: str,
+    tol: float,
+    solver: str,
+    methods: Sequence[str] = ("all",),
+) -> Experiment:
+    """Compute or read the rows that a notebook's parameters ask for, and print what is there and what is missing.
+
+    Raises
+    ------
+    ValueError, ImportError, ConnectionError, RuntimeError
+        As `wdrlr.paper.cells.wanted_rows`.
+    """
+    datasets = select_datasets(table, dataset)
+    split = {"n_splits": n_splits, "first_split": first_split, "seed": seed}
+    cells = plan_cells(datasets, methods, **split, protocol=protocol, tol=tol, solver=solver)
+    figures, results = figures_folder(figures_dir), results_folder(results_dir)
+    print(f"{len(cells)} cells: {len(datasets)} data set(s), {n_splits} split(s)")
+    run = {"n_jobs": n_jobs, "backend": backend, "scheduler": scheduler}
+    rows = wanted_rows(cells, results, compute_missing=compute_missing, **run)
+    print(*describe_missing(cells, rows), sep="\n")
+    n_failed = len(cells) - len(rows) if compute_missing else 0
+    return Experiment(table, dataset, protocol, seed, datasets, rows, n_failed, results, figures)
+
+
+def run_trials(
+    *,
+    dataset: str,
+    n_splits: int,
+    seed: int,
+    compute_missing: bool,
+    n_jobs: int,
+    backend: str,
+    scheduler: str,
+    results_dir: str,
+    figures_dir: str,
+) -> tuple[Experiment, pd.DataFrame]:
+    """Compute or read the rows of the standard setting and those of its variants, and print how many are there.
+
+    Returns
+    -------
+    Of the standard setting all that is stored for Table 1, and the rows of the variants.
+
+    Raises
+    ------
+    ValueError, ImportError, ConnectionError, RuntimeError
+        As `wdrlr.paper.cells.wanted_rows`.
+    """
+    standard, variants = plan_trials(dataset, n_splits, seed)
+    figures, results = figures_folder(figures_dir), results_folder(results_dir)
+    print(f"{len(standard)} cells of the standard setting, {len(variants)} of its variants")
+    n_failed = 0
+    if compute_missing:
+        run = {"n_jobs": n_jobs, "backend": backend, "scheduler": scheduler}
+        computed = wanted_rows([*standard, *variants], results, compute_missing=True, **run)
+        n_failed = len(standard) + len(variants) - len(computed)
+    datasets = select_datasets("table1", "all")
+    every = plan_cells(datasets, ["all"], n_splits=N_SPLITS, seed=seed, protocol=STANDARD)
+    stored = wanted_rows([*every, *standard, *variants], results, compute_missing=False)
+    changed = stored[stored["protocol"] != STANDARD]
+    print(f"{len(changed)} of {len(variants)} cells of the variants done.")
+    rows = stored[stored["protocol"] == STANDARD]
+    return Experiment("table1", dataset, STANDARD, seed, datasets, rows, n_failed, results, figures), changed
+
+
+def show_table(experiment: Experiment) -> pd.DataFrame:
+    """Show and save the table, and return it as `summarise_errors` or `summarise_runtimes` does."""
+    table = experiment.table
+    summarise = summarise_errors if table in ("table1", "table2") else summarise_runtimes
+    summary = summarise(experiment.rows, table)
+    _print_names(save_table(summary, table, experiment.figures, experiment.file_stem(table)))
+    display(HTML(to_html(summary, table)))
+    return summary
+
+
+def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
+    """Show where our errors are the paper's and where they are not, the latter with the likely reason."""
+    print(describe_differences(summary))
+    display(differences_in_se(summary))
+    compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
+    with pd.option_context("display.max_colwidth", None):
+        display(explain_differences(summary, compared).set_index(["dataset", "method"]).round(2))
+
+
+def differences_in_se(summary: pd.DataFrame) -> pd.DataFrame:
+    """Our errors less the printed ones in our standard errors, data sets by methods."""
+    return summary.pivot_table(index="dataset", columns="method", values="difference_in_se", sort=False).round(1)
+
+
+def show_figure(figure: Figure, data: pd.DataFrame, folder: Path, stem: str) -> None:
+    """Show the figure, and save it and its data as `wdrlr.plots.save_figure` does."""
+    _print_names(save_figure(figure, data, folder, stem))
+    display(figure)
+    plt.close(figure)
+
+
+def save_data(data: pd.DataFrame, folder: Path, stem: str) -> None:
+    """Save ``<stem>.csv``, replaced whole."""
+    path = folder / f"{stem}.csv"
+    replace_file(path, data.to_csv(index=False, lineterminator="\n"))
+    _print_names([path])
+
+
+def _print_names(paths: Sequence[Path]) -> None:
+    print(*(path.name for path in paths), sep="\n")
