@@ -159,7 +159,7 @@ def test_papermill_lists_the_parameters_with_type_default_and_meaning(tmp_path):
     done = run(NOTEBOOKS["significance"], tmp_path, "--help-notebook")
     listed = " ".join(done.stdout.split())
     assert 'dataset: data set of Table 1 (default "all") a data set of Table 1, or "all"' in listed
-    assert "n_splits: int from 2 (default 100) random splits into training and test part" in listed
+    assert "n_splits: int from 2 (default 100) random splits into a training and a test part" in listed
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
