@@ -1,9 +1,9 @@
-"""What the notebooks need of a notebook: the check of their parameters, before anything is computed or written.
+"""The check of a notebook's parameters, before it computes or writes anything.
 
 The cell tagged ``parameters`` is the only list of a notebook's parameters, and papermill reads the same cell. A
-parameter's kind is the entry of `KINDS` under its annotation or else its name: a function of the value. Nothing that
-takes seconds to import is imported here, so that a wrong value is refused at once. That is why names defined in slow
-modules (`BACKENDS`, ...) are repeated; a test compares the two.
+parameter's kind is the entry of `KINDS` under its annotation, or else under its name: a function of the value. Nothing
+that takes seconds to import is imported here, so that a wrong value is refused at once. That is why names defined in
+slow modules (`BACKENDS`, ...) are repeated; a test compares the two.
 """
 
 import ast
@@ -24,7 +24,7 @@ from wdrlr.paper.paths import project_root
 from wdrlr.paper.printed import TABLES, published_values
 
 Kind = Callable[[Any], str]
-"""From a value to what it must be, in words; "" if that is what it is."""
+"""Maps a value to what it must be, in words, or to "" if it is that."""
 
 BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
@@ -43,21 +43,21 @@ TRIED = (
     "monks-3",
     "breast-cancer",
 )
-"""Data sets of the notebook `differences`."""
+"""Data sets with variants, in the notebook `differences`."""
 
 JOBS_PER_CORE = 4
-"""The most worker processes per core; beyond one per core they take more memory and are no faster."""
+"""Upper bound on worker processes per core; more than one per core takes more memory and is no faster."""
 
 
 def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Stop the notebook unless its parameters are those that its parameters cell declares, each of its kind.
 
-    papermill puts the values it was given into a cell of their own right after the cell tagged ``parameters``, and only
-    logs a line for a name which that cell does not have, or if there is no such cell. This call belongs in the next
-    cell: it looks at what IPython's history says was assigned from the parameters cell up to here, so names that the
-    rest of the notebook makes do not matter, however often cells are run again.
+    papermill puts the values it is given into a cell of their own, right after the one tagged ``parameters``. If that
+    cell lacks a name, or there is no such cell, it merely logs a line. This call belongs in the next cell: it looks at
+    what was assigned, according to IPython's history, from the parameters cell up to here, so names defined elsewhere
+    in the notebook do not matter, however often cells are run again.
 
-    From here on warnings are shown as one line, without the file of the kernel that holds the cell's code.
+    From here on warnings are shown as one line, without the kernel's file that holds the cell's code.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
     RuntimeError
         If values were given to a notebook without a cell tagged ``parameters``.
     NameError
-        If a value was given to a parameter that does not exist, or one has no value or no kind.
+        If a value was given for an unknown parameter, or a parameter has no value or no kind.
     ValueError
         If a value is not of its kind.
     """
@@ -93,7 +93,7 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
         if name not in declared:
             hint = _did_you_mean(name, declared)
             raise NameError(f"unknown parameter {name!r}.{hint} The parameters are: {', '.join(declared)}.")
-    for name in sorted(declared, key=DEPENDENT_KINDS.__contains__):  # last those that need another one's value
+    for name in sorted(declared, key=DEPENDENT_KINDS.__contains__):  # those that need another's value last
         if name not in namespace:
             raise NameError(f"parameter {name!r} has no value: run the cell tagged 'parameters' first.")
         value = namespace[name]
@@ -122,11 +122,11 @@ def _did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _overridden(history: Sequence[tuple[str, ast.Module]]) -> list[str]:
-    """Names to which papermill gave a value in vain.
+    """Names for which papermill was given values in vain.
 
     A kernel does not see its notebook's tags. But without the tag papermill puts its cell, which begins with a comment
-    of its own, at the top of the notebook, where the cell with the defaults then undoes it; with the tag such a cell
-    comes first.
+    of its own, at the top of the notebook, where the cell with the defaults then undoes it. With the tag, the cell with
+    the defaults comes first.
     """
     for source, tree in history:
         if source.startswith("# Parameters\n"):
@@ -139,7 +139,7 @@ def _overridden(history: Sequence[tuple[str, ast.Module]]) -> list[str]:
 def _since_parameters(trees: Iterable[ast.Module]) -> list[ast.Module]:
     """The newest parameters cell, and the cells after it up to the check; none if it was not run.
 
-    It is the first cell after the last check that annotates parameters, or a later one with most of them again.
+    It is the first cell after the last check that annotates parameters, or a later one that repeats most of them.
     """
     cells: list[ast.Module] = []
     checked = True
@@ -158,14 +158,14 @@ def _since_parameters(trees: Iterable[ast.Module]) -> list[ast.Module]:
 def _parse(source: str) -> ast.Module:
     try:
         return ast.parse(source)
-    except SyntaxError:  # a cell that failed; it has assigned nothing
+    except SyntaxError:  # the cell failed, so it assigned nothing
         return ast.Module([], [])
 
 
 def _annotations(tree: ast.Module) -> dict[str, str]:
-    """The names annotated at the top level; an annotation in quotes without them."""
+    """Annotations at the top level by name; quotes around an annotation are dropped."""
     return {
-        statement.target.id: str(getattr(statement.annotation, "value", ast.unparse(statement.annotation)))
+        statement.target.id: ast.unparse(statement.annotation).strip("\"'")
         for statement in tree.body
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
     }
@@ -183,20 +183,20 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 
 def integer(least: int, most: int) -> Kind:
-    """An integer in these bounds; bools and floats are refused."""
+    """An integer within these bounds; bools and floats are refused."""
     return lambda value: (
         "" if type(value) is int and least <= value <= most else f"an integer from {least:,} to {most:,}"
     )
 
 
 seed = integer(0, 2**31 - 1)
-"""What all random generators take; scikit-learn's take no more than 32 bits."""
+"""What all random generators accept; scikit-learn's accept no more than 32 bits."""
 
 
 def number(
     *, least: float | None = None, most: float | None = None, above: float | None = None, below: float | None = None
 ) -> Kind:
-    """A finite number in these bounds; an integer will do, a bool will not."""
+    """A finite number within these bounds; an integer will do, a bool will not."""
     bounds = [
         (words, holds, bound)
         for words, holds, bound in (
@@ -220,7 +220,7 @@ def number(
 
 
 def boolean(value: Any) -> str:
-    """True or False; papermill takes other spellings for text."""
+    """True or False; papermill treats other spellings as text."""
     return "" if type(value) is bool else "True or False"
 
 
@@ -239,12 +239,12 @@ def one_of(*names: str) -> Kind:
 
 
 def list_of(item: Kind, *, repeats: bool = False) -> Kind:
-    """A list with entries of this kind, at least one, and none twice unless `repeats`."""
+    """A non-empty list with entries of this kind, without repeats unless they are allowed."""
     words = "a non-empty list" if repeats else "a non-empty list without repeats"
 
     def kind(value: Any) -> str:
         if isinstance(value, str):
-            return f"{words} (papermill's -p gives text, for a list use -y 'NAME: [a, b]')"
+            return f"{words} (papermill's -p passes text; for a list use -y 'NAME: [a, b]')"
         if not isinstance(value, list) or not value:
             return words
         for entry in value:
@@ -267,9 +267,9 @@ def dataset(table: str | None = None) -> Kind:
 
 
 def jobs(backend: Any) -> Kind:
-    """A number of worker processes as joblib counts: -1 is one per core, -2 leaves one core free.
+    """A number of worker processes as joblib counts them: -1 is one per core, -2 leaves one core free.
 
-    The workers of dask can be on many machines, so that the cores of this one say nothing about them.
+    Dask's workers can be on many machines, so the cores of this one say nothing about them.
     """
     cores = cpu_count()
     most = 1_000_000 if backend == "dask" else JOBS_PER_CORE * cores
@@ -295,12 +295,12 @@ def scheduler(backend: Any) -> Kind:
 
 
 def figures_folder(value: Any) -> str:
-    """A folder to write into, made later if it is not there; "" is the project's."""
+    """A folder to write into, created later if need be; "" is the project's."""
     return _folder(value, project_root() / "figures", written=True)
 
 
 def results_folder(compute_missing: Any) -> Kind:
-    """A folder for rows; it must be there if nothing is computed. "" is the project's."""
+    """A folder of rows, which must exist if nothing is computed; "" is the project's."""
     return lambda value: _folder(value, project_root() / "figures" / "results", written=compute_missing is not False)
 
 
@@ -320,21 +320,21 @@ def _folder(value: Any, default: Path, *, written: bool) -> str:
 
 
 def _try_to_write(folder: Path) -> None:
-    """Raise an OSError unless files can be written into the folder, made before if need be; leave no trace."""
+    """Raise an OSError unless files can be written into the folder, once it is created; leave no trace."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     with tempfile.TemporaryDirectory(dir=there) as trial:
         (Path(trial) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
 
 
 def gamma(worst_case_size: Any) -> Kind:
-    """A part of the radius of Figure 1, which is left unspent."""
+    """The part of Figure 1's radius that is left unspent."""
     radius = 0.5 / worst_case_size**0.5
     words = f"below the radius 1 / (2 sqrt(worst_case_size)) = {radius:.4f}"
     return lambda value: number(above=0)(value) or ("" if value < radius else words)
 
 
 def slopes(value: Any) -> str:
-    """Intercept, slope of the number and of the category in the example of Theorem 3, which has a kink."""
+    """Intercept and the slopes of number and category in Theorem 3's example; in this order its loss has a kink."""
     if wanted := list_of(number(least=-100, most=100), repeats=True)(value):
         return wanted
     in_order = len(value) == 3 and 0.01 <= value[1] < value[2]
@@ -342,7 +342,7 @@ def slopes(value: Any) -> str:
 
 
 KINDS: dict[str, Kind] = {
-    # By annotation: one name, but other values from notebook to notebook.
+    # By annotation: names whose values differ from notebook to notebook.
     "data set": dataset(),
     **{f"data set of Table {table[-1]}": dataset(table) for table in TABLES},
     "data set with variants": one_of("all", *TRIED),
@@ -383,4 +383,4 @@ DEPENDENT_KINDS: dict[str, tuple[str, Callable[[Any], Kind]]] = {
     "results_dir": ("compute_missing", results_folder),
     "gamma": ("worst_case_size", gamma),
 }
-"""By name: the parameter whose value decides the kind, and from that value to the kind."""
+"""By name: the parameter on whose value the kind depends, and the function from that value to the kind."""
