@@ -32,7 +32,7 @@ def test_a_cell_that_failed_is_an_error_at_the_end(run, monkeypatch):
     monkeypatch.setattr(
         steps, "wanted_rows", lambda wanted, *_, **__: cells.to_frame(experiment.rows.to_dict("records")[:1])
     )
-    with pytest.raises(RuntimeError, match="1 cells failed: see the warning above"):
+    with pytest.raises(RuntimeError, match=r"1 cell\(s\) failed: see the warning above"):
         run(compute_missing=True).require_all()
-    with pytest.raises(RuntimeError, match="2 cells failed"):
+    with pytest.raises(RuntimeError, match=r"2 cell\(s\) failed"):
         replace(experiment, n_failed=2).require_all()

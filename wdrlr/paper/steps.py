@@ -55,7 +55,7 @@ class Experiment:
     def require_all(self) -> None:
         """Raise a RuntimeError if cells that were to be computed have no row."""
         if self.n_failed:
-            raise RuntimeError(f"{self.n_failed} cells failed: see the warning above, and run again to retry them.")
+            raise RuntimeError(f"{self.n_failed} cell(s) failed: see the warning above, and run again to retry them.")
 
     def file_stem(self, what: str) -> str:
         """Name of the files for this figure or table, without a suffix."""

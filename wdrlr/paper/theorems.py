@@ -1,7 +1,7 @@
 """The paper's theorems in numbers and pictures.
 
-There is no regulariser (Theorem 3), a finite sample guarantee (Theorem 6), and few of the exponentially many
-constraints are needed (Theorems 1 and 4).
+No regulariser is equivalent to the robust problem (Theorem 3), from some radius on its loss is at least the true one
+(Theorem 6), and of its exponentially many constraints few are needed (Theorems 1 and 4).
 """
 
 from collections.abc import Iterator, Sequence
