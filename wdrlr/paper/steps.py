@@ -88,12 +88,21 @@ def run_experiment(
         As `wdrlr.paper.cells.wanted_rows`.
     """
     datasets = select_datasets(table, dataset)
-    split = {"n_splits": n_splits, "first_split": first_split, "seed": seed}
-    cells = plan_cells(datasets, methods, **split, protocol=protocol, tol=tol, solver=solver)
+    cells = plan_cells(
+        datasets,
+        methods,
+        n_splits=n_splits,
+        first_split=first_split,
+        seed=seed,
+        protocol=protocol,
+        tol=tol,
+        solver=solver,
+    )
     figures, results = figures_folder(figures_dir), results_folder(results_dir)
     print(f"{len(cells)} cells: {len(datasets)} data set(s), {n_splits} split(s)")
-    run = {"n_jobs": n_jobs, "backend": backend, "scheduler": scheduler}
-    rows = wanted_rows(cells, results, compute_missing=compute_missing, **run)
+    rows = wanted_rows(
+        cells, results, compute_missing=compute_missing, n_jobs=n_jobs, backend=backend, scheduler=scheduler
+    )
     print(*describe_missing(cells, rows), sep="\n")
     n_failed = len(cells) - len(rows) if compute_missing else 0
     return Experiment(table, dataset, protocol, seed, datasets, rows, n_failed, results, figures)
@@ -127,8 +136,14 @@ def run_trials(
     print(f"{len(standard)} cells of the standard setting, {len(variants)} of its variants")
     n_failed = 0
     if compute_missing:
-        run = {"n_jobs": n_jobs, "backend": backend, "scheduler": scheduler}
-        computed = wanted_rows([*standard, *variants], results, compute_missing=True, **run)
+        computed = wanted_rows(
+            [*standard, *variants],
+            results,
+            compute_missing=True,
+            n_jobs=n_jobs,
+            backend=backend,
+            scheduler=scheduler,
+        )
         n_failed = len(standard) + len(variants) - len(computed)
     datasets = select_datasets("table1", "all")
     every = plan_cells(datasets, ["all"], n_splits=N_SPLITS, seed=seed, protocol=STANDARD)
