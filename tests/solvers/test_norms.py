@@ -11,6 +11,7 @@ from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.metric import NORMS, Norm
 from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
+from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.largest_radius import largest_useful_radius
 
 WEIGHTS = np.array([0.5, 3.0, 1.25])
@@ -44,6 +45,32 @@ def test_the_conic_solvers_fit_it(solver, form, setting):
     assert worst_case_loss(other, ours.b / factor)[0] == pytest.approx(worst_case_loss(problem, ours.b)[0], rel=1e-12)
 
 
+class WeightedLInf(Norm):
+    """The largest weights_j |v_j|."""
+
+    def value(self, v):
+        return float(np.max(WEIGHTS * np.abs(v)))
+
+    def dual(self, b):
+        return float(np.sum(np.abs(b) / WEIGHTS))
+
+    def steepest(self, b, length=1.0):
+        return length * np.sign(b) / WEIGHTS
+
+
+@pytest.mark.parametrize("setting", [{}, {"gamma": 0.01, "radius": 0.02}, {"label_cost": np.inf}, {"coef_bound": 0.5}])
+@pytest.mark.parametrize("name, norm", [("l1", WeightedL1(WEIGHTS)), ("linf", WeightedLInf())])
+def test_the_interior_point_method_fits_it(monkeypatch, name, norm, setting):
+    monkeypatch.setitem(NORMS, "weighted", norm)
+    for seed in range(4):
+        problem, other, factor = posed_both_ways(seed, **setting)
+        bound = np.broadcast_to(problem.coef_bound, problem.n_coefficients) / factor
+        other = replace(other, metric=replace(other.metric, norm=name), coef_bound=bound)
+        ours, theirs = solve_tailored(problem), solve_tailored(other)
+        assert 0 <= ours.gap <= 1e-6 and theirs.gap <= 1e-6
+        assert ours.upper == pytest.approx(theirs.upper, abs=2e-6)
+
+
 @pytest.mark.parametrize("setting", [{}, {"gamma": 0.01}, {"label_cost": np.inf}, {"p": 2.0}])
 def test_the_largest_useful_radius(setting):
     for seed in range(4):
@@ -69,8 +96,7 @@ def test_the_classifier_has_it_by_name():
     assert 0 <= model.gap_ <= 1e-6
     assert model.objective_ == pytest.approx(halved.objective_, abs=2e-6)
     assert radius_max(X, y, norm="half") == pytest.approx(radius_max(X / 2, y), rel=1e-8)
-    with pytest.raises(ValueError, match=r"'tailored' does not handle p = 1\.0 with the norm 'half'; use 'column-con"):
-        WassersteinLogisticRegression(norm="half", solver="tailored").fit(X, y)
+    assert WassersteinLogisticRegression(0.05, norm="half", solver="column-constraint").fit(X, y).gap_ <= 1e-6
 
 
 def test_a_norm_without_forms_says_what_it_lacks(monkeypatch):
@@ -80,6 +106,7 @@ def test_a_norm_without_forms_says_what_it_lacks(monkeypatch):
     monkeypatch.setitem(NORMS, "bare", Bare(WEIGHTS))
     problem = random_problem(0, n=3, norm="bare")
     assert largest_useful_radius(problem) > 0
+    assert solve_tailored(problem).gap <= 1e-6
     for form in ("primal", "dual"):
         with pytest.raises(NotImplementedError, match="Bare has no form; conic programs need"):
             solve_column_constraint(problem, form=form)

@@ -20,11 +20,9 @@ class Norm(ABC):
     becomes a norm of the package by ``NORMS["name"] = ...``. Which members are needed:
 
     - always, by the metric and by each certificate: ``value`` and ``dual``;
-    - by worst-case distributions and ``radius_max``: ``steepest``;
+    - by the solver "tailored", worst-case distributions and ``radius_max``: ``steepest``;
     - by the solvers "column-constraint" and "monolithic", which repair dual points by ``aligned``: ``form`` and
       ``dual_form``.
-
-    The solver "tailored" has the norms l1, l2 and linf in it and takes no others.
     """
 
     dual_order: ClassVar[float | None] = None

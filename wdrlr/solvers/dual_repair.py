@@ -246,8 +246,8 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
             f_constant, f_per_lam = upper / w_min if w_min > 0 else np.inf, apart
     f_per_lam += problem.level_changes[-1]
     constant, per_lam = np.full(n_b, 2.0 * f_constant), np.full(n_b, 2.0 * f_per_lam)
-    # One number: l1, l2 and linf are 1 at the unit vectors; no others come here.
-    constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, 1.0 / problem.metric.scale
+    if n:  # one number: |b_j| <= ||e_j|| ||b_N||_*
+        constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, problem.metric.number_norm.of_units(n) / problem.metric.scale
     sizes = np.abs(problem.level_matrix).sum(axis=1)
     levels = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0
     constant[0] = (1.0 + 2.0 * levels) * f_constant

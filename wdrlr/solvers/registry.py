@@ -133,7 +133,7 @@ register(
     Solver(
         "tailored",
         _tailored,
-        handles=lambda p, norm: p == 1 and norm in ("l1", "l2", "linf"),
+        handles=lambda p, norm: p == 1,
         warm_start=True,
         shared=lambda problem: {"coordinates": Coordinates(problem)},
     )

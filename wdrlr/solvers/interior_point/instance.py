@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wdrlr.model.metric import L1, L2
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.units import with_distance_unit
 from wdrlr.solvers.dual_repair import coefficient_bounds
@@ -78,6 +79,8 @@ class Instance:
         The rows of the box, and those in lam.
     curved : bool
         Whether the last row is the tangent of the l2 norm at theta, see ``turned``.
+    by_tangents : bool
+        Whether lam >= dual_norm(b_N) takes more rows than those at the start, which searches find.
     """
 
     def __init__(self, problem: Problem, coordinates: Coordinates, tol: float, settings: Settings = SETTINGS):
@@ -114,9 +117,12 @@ class Instance:
         self.norm = slice(len(rows), None)
         if problem.radius > 0:
             rows.append(([E - 1], [self.toll], 0.0))
-            for r in range(n):  # every dual norm is at least the largest |b_r|
-                rows += [([E - 1, 1 + r], [self.toll, sign / x_scale[r]], 0.0) for sign in (-1.0, 1.0)]
-        self.curved = problem.radius > 0 and problem.metric.norm == "l2" and n > 1
+            units = problem.metric.number_norm.of_units(n) if n else np.zeros(0)
+            for r in range(n):  # the dual norm is at least |b_r| / ||e_r||
+                rows += [([E - 1, 1 + r], [self.toll, sign / (x_scale[r] * units[r])], 0.0) for sign in (-1.0, 1.0)]
+        several = problem.radius > 0 and n > 1
+        self.curved = several and isinstance(problem.metric.number_norm, L2)
+        self.by_tangents = several and not isinstance(problem.metric.number_norm, (L1, L2))
         if self.curved:
             rows.append(([E - 1, *range(1, 1 + n)], [self.toll, *np.zeros(n)], 0.0))
         most.append(np.full(len(rows) - self.norm.start, problem.radius / self.toll))

@@ -17,8 +17,8 @@ class Trial(NamedTuple):
     """A point on the way, and what was learnt there.
 
     ``pool`` has the iterate's cuts and those found; ``old`` says which of the iterate's each was, -1 for a new one.
-    ``slack`` (C,) is what the iterate's cuts are to have at the point. ``tangents`` of the linf norm are to be added to
-    the rows. ``accepted``: go there; else stay, with the new cuts.
+    ``slack`` (C,) is what the iterate's cuts are to have at the point. ``tangents`` of the norm are to be added to the
+    rows. ``accepted``: go there; else stay, with the new cuts.
     """
 
     theta: np.ndarray
@@ -98,19 +98,19 @@ def _raise_tops(theta: np.ndarray, instance: Instance, at: Iterate, newton: Newt
 
 
 def _raise_lam(theta: np.ndarray, instance: Instance, at: Iterate, tangents: LinearRows) -> LinearRows:
-    """Raise lam (in place) above the dual norm by a margin; for linf by one more tangent of the norm, if need be."""
+    """Raise lam (in place) above the dual norm by a margin; by one more tangent of the norm, if need be."""
     problem, n, toll = instance.problem, instance.problem.n_numeric, instance.toll
     slopes = instance.slopes(theta)
     if instance.curved:
         margin = instance.settings.least_slack * at.limits.slack[-1] / toll
         theta[-1] = max(theta[-1], instance.dual_norm(theta) + margin)
-    if problem.radius == 0 or n == 1 or problem.metric.norm != "linf" or not slopes.any():
+    if not instance.by_tangents or not slopes.any():
         return tangents
     short = instance.dual_norm(theta) - theta[-1]
     nearest = np.concatenate([at.rows.values(theta)[instance.norm], tangents.values(theta)]).min()
     if -short * toll < 0.5 * nearest:
         theta[-1] = max(theta[-1], theta[-1] + short + at.tau / problem.radius)
-        tangent = -np.sign(slopes) / instance.coordinates.x_scale
+        tangent = -problem.metric.number_norm.steepest(slopes) / instance.coordinates.x_scale
         index = [len(theta) - 1, *range(1, 1 + n)]
         tangents = tangents.joined(LinearRows([(index, [toll, *tangent], 0.0)]))
     return tangents
