@@ -29,7 +29,7 @@ def run(tmp_path, monkeypatch):
 
 
 def written(folder):
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".tmp")
 
 
 def test_figure_2_in_the_quick_setting_and_again_from_its_rows(run, tmp_path):
