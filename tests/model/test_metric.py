@@ -15,7 +15,9 @@ def test_definition_2():
 
 
 SLOPES = ([0.5, -2.0, 1.0], [0.3, -2.0, 1.9], [0.0, 0.0, -1.0], [1.0, -1.0, 1.0])
-EVERY_NORM = pytest.mark.parametrize("norm", [*NORMS.values(), WeightedL1(np.array([0.5, 3.0, 1.0]))], ids=repr)
+EVERY_NORM = pytest.mark.parametrize(
+    "norm", [*NORMS.values(), WeightedL1(np.array([0.5, 3.0, 1.0]))], ids=lambda norm: type(norm).__name__
+)
 
 
 @EVERY_NORM
