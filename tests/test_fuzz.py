@@ -400,3 +400,15 @@ def test_no_instance_fails(seed):
     failed = rows[rows["kind"].isin(fuzz.FAILURES)]
     assert failed.empty, "\n".join(map(fuzz._line, failed.to_dict("records")))
     assert (rows["kind"] == "certified").mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        402000708,  # a largest radius that a cone solver left 6 % short: classes of 2e-5 and 1, numbers of 1e7
+    ],
+)
+def test_instances_that_failed_once(seed):
+    made = fuzz.examine(fuzz.make_instance(seed))
+    assert made
+    assert not [(one.call, one.detail) for one in made if one.kind in fuzz.FAILURES]

@@ -89,11 +89,14 @@ def _steepest(problem: Problem) -> float:
         if value > 1e-3 * last or unit > 0.1 * last:
             continue
         try:
-            value, last = unit * _in_unit(problem, unit, slope), unit
+            found = unit * _in_unit(problem, unit, slope)
         except ConicSolverError:
             if last == np.inf:
                 raise
             break  # what there is drowns in the rounding of larger costs
+        # Each is -h at some d, and so no more than the largest; but a solver can stop short of that in small units.
+        value = found if last == np.inf or found > value - 1e3 * ROUNDING * last else value
+        last = unit
     return value
 
 
