@@ -6,8 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from wdrlr.datasets import load_dataset
-from wdrlr.model.encoding import fit_encoding, level_matrix
-from wdrlr.model.metric import ground_metric
+from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.problem import Problem
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
 from wdrlr.paper.protocols import PROTOCOLS
@@ -32,15 +31,9 @@ def uci_rows(name: str, coding: str, fold: bool) -> Problem:
     if fold:
         train = train[len(np.array_split(train, 5)[0]) :]
     X = prepare_reference(X, coding).iloc[train]
-    encoding = fit_encoding(X, "from_dtype")
-    return _problem(
-        encoding.numbers(X),
-        encoding.codes(X, "error"),
-        np.asarray(data.y, dtype=float)[train],
-        encoding.n_levels,
-        coding,
-        np.inf if protocol.coef_bound is None else protocol.coef_bound,
-    )
+    labels = np.asarray(data.y, dtype=float)[train]
+    formulation = Formulation(0.0, coding=coding, coef_bound=protocol.coef_bound)
+    return formulation.pose(formulation.encode(X), X, labels, np.ones(len(labels)), merge=False).problem
 
 
 def synthetic(N: int, m: int, kappa: str, radius: float, seed: int = 0) -> Problem:
@@ -51,9 +44,9 @@ def synthetic(N: int, m: int, kappa: str, radius: float, seed: int = 0) -> Probl
 
 def as_numbers(problem: Problem) -> Problem:
     """The same 0/1 data with every binary feature as a number, which the adversary may move anywhere on the line."""
-    numbers = _problem(problem.z.astype(float), problem.z[:, :0], problem.y, (), "onehot", np.inf)
-    metric = replace(problem.metric, norm="l1")
-    return replace(numbers, metric=metric, radius=problem.radius)
+    x, none = problem.z.astype(float), problem.z[:, :0]
+    numbers = Formulation(problem.radius).problem(x, none, problem.y, problem.w, ())
+    return replace(numbers, metric=replace(problem.metric, norm="l1"))
 
 
 def some_rows(problem: Problem, n_each: int) -> Problem:
@@ -66,22 +59,7 @@ def some_rows(problem: Problem, n_each: int) -> Problem:
 def with_metric(problem: Problem, kappa: str, radius: float, metric_scale: str | None = None) -> Problem:
     """The problem with another ground metric and radius."""
     label_cost = "n_categorical" if kappa == "m" else float(kappa)
-    metric = ground_metric(label_cost, problem.n_numeric, problem.n_categorical, metric_scale=metric_scale)
-    return replace(problem, metric=metric, radius=float(radius))
-
-
-def _problem(x, z, y, n_levels, coding: str, coef_bound: float) -> Problem:
-    """A problem without penalty whose metric and radius are still to be set."""
-    matrix = level_matrix(n_levels, coding)
-    return Problem(
-        x=x,
-        z=z,
-        y=y,
-        w=np.full(len(y), 1 / len(y)),
-        n_levels=n_levels,
-        level_matrix=matrix,
-        metric=ground_metric(1.0, x.shape[1], z.shape[1]),
-        radius=0.0,
-        penalty=np.zeros(1 + x.shape[1] + matrix.shape[1]),
-        coef_bound=coef_bound,
+    metric = Formulation(label_cost=label_cost, metric_scale=metric_scale).metric(
+        problem.n_numeric, problem.n_categorical
     )
+    return replace(problem, metric=metric, radius=float(radius))

@@ -20,6 +20,7 @@ from benchmarks.run import PARTS
 from benchmarks.solvers import OURS, SOLVERS, Logistic, expected_rounds
 from benchmarks.store import Store, read
 from wdrlr.datasets import load_dataset
+from wdrlr.estimators.solving import Solving, at
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.protocols import PROTOCOLS
@@ -93,12 +94,14 @@ def test_the_problem_is_the_one_that_the_experiments_solve(name, kappa):
     train, _ = split_rows(len(data.y), name, 0, 0)
     X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
     rows = train[:200]
-    model = METHODS[f"DRO_kappa_{kappa}"].estimator(0.01, 0.0, protocol, 1e-3, "tailored")
-    model.fit(X.iloc[rows], data.y[rows])
-    b = np.concatenate([model.intercept_, model.coef_[0]])
+    model = METHODS[f"DRO_kappa_{kappa}"].formulation(protocol)
+    y = np.asarray(data.y, dtype=float)
+    encoding, few, _ = model.fit(X.iloc[rows], y[rows], np.ones(len(rows)))
+    b = Solving(tol=1e-3).solve(at(few, 0.01, 0.0)).b
     problem = uci(name, kappa, 0.01)
+    whole = at(model.pose(encoding, X.iloc[train], y[train], np.ones(len(train))).problem, 0.01, 0.0)
     assert problem.n_samples == len(train)
-    assert objective(problem, b) == pytest.approx(model.worst_case_loss(X.iloc[train], data.y[train]), abs=1e-12)
+    assert objective(problem, b) == pytest.approx(objective(whole, b), abs=1e-12)
     assert objective(problem, b + 1000.0) == math.inf
 
 

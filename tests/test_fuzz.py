@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks import fuzz
 from tests.instances import worst_case_by_hand
 from wdrlr import SeparableDataWarning, WassersteinLogisticRegression
+from wdrlr.estimators.formulation import Formulation
 
 PROBLEM = {
     "label_cost": 1.0,
@@ -75,8 +76,7 @@ def test_the_judge_agrees_with_nature_s_linear_program(seed, norm):
         p=[1.0, 1.0, 2.0, 0.5][seed],
         coding=["onehot", "pm1"][seed % 2],
     )
-    model = WassersteinLogisticRegression(radius=one.radius, **one.problem)
-    problem = model._encode(one.table, one.target, one.w)
+    _, problem, _ = Formulation(one.radius, **one.problem).fit(one.table, one.target.astype(float), one.w)
     b = rng.normal(size=problem.n_coefficients)
     value = fuzz.Judge(one).worst_case_loss(b, one.radius, one.w)
     assert value.F == pytest.approx(worst_case_by_hand(problem, b), abs=1e-7)

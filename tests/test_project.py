@@ -88,7 +88,6 @@ WITHOUT_TESTS_OF_THEIR_OWN = {
     "data_prep/recipe.py",  # in test_recipes.py, as all data sets
     "model/cuts.py",
     "model/problem.py",
-    "paper/methods.py",  # in test_cells.py
     "solvers/dual_repair.py",
     *(f"solvers/interior_point/{part}.py" for part in "bound coordinates instance newton search settings".split()),
     "solvers/programs.py",

@@ -91,7 +91,7 @@ def test_a_level_that_no_row_has_is_part_of_the_support():
     assert model.predict(X).tolist() == model.predict(more).tolist()
     assert np.allclose(model.decision_function(more.assign(kind="never")), model.coef_[0, 0] * X["size"])
     alone = fit(more[["kind"]], fit_intercept=False, label_cost=np.inf)
-    problem = alone._problem(more[["kind"]], 2.0 * Y - 1, None)
+    problem = alone.formulation_.pose(alone.encoding_, more[["kind"]], 2.0 * Y - 1, np.ones(len(Y))).problem
     without = replace(problem, z=problem.z - 1, n_levels=(3,), level_matrix=problem.level_matrix[1:])
     b = np.array([0.0, 2.0, 2.0, 2.5])  # all seen levels are far from 0
     assert worst_case_loss(problem, b)[0] > worst_case_loss(without, b)[0] + 1e-3

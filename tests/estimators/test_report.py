@@ -56,7 +56,7 @@ def test_categories_that_are_changed_are_among_those_said_to_be_worth_it(radius,
     table = pd.DataFrame({f"c{j}": pd.Categorical(rng.choice(list("abc"), 80)) for j in range(4)})
     y = np.where(rng.random(80) < 0.85, table["c0"] == "a", table["c1"] == "b").astype(int)
     model = WassersteinLogisticRegression(radius=radius, **options).fit(table, y)
-    problem = model._problem(table, 2.0 * y - 1, None)
+    problem = model.formulation_.pose(model.encoding_, table, 2.0 * y - 1, np.ones(len(y))).problem
     b = np.concatenate([model.intercept_, model.coef_[0]])
     moved = set()
     for flipped in problem.label_flips:
@@ -107,8 +107,9 @@ def test_html_is_scikit_learns_with_the_report_below():
     html = model._repr_mimebundle_()["text/html"]
     assert "sk-container" in html and "multiplier" in html
     assert "kind_b &amp; c" in html or "kind_&lt;a&gt;" in html
-    assert html.endswith(as_html(model)) and model._repr_html_().endswith(as_html(model))
-    assert as_html(model).count("<table>") == as_html(model).count("</table>") == 3
+    told_in_html = as_html(model._fitted())
+    assert html.endswith(told_in_html) and model._repr_html_().endswith(told_in_html)
+    assert told_in_html.count("<table>") == told_in_html.count("</table>") == 3
     assert "sk-container" in make_pipeline(clone(model))._repr_html_()
     with sklearn.config_context(display="text"):
         assert "text/html" not in model._repr_mimebundle_()

@@ -6,10 +6,13 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from wdrlr import WassersteinLogisticRegression, baselines
+from wdrlr import WassersteinLogisticRegression
+from wdrlr.estimators.formulation import Formulation
+from wdrlr.paper import baselines
 from wdrlr.paper.baselines import (
     ContinuousLogisticRegression,
     ProfileInferenceLogisticRegression,
+    dummies_as_numbers,
     quantile_of_largest,
 )
 
@@ -205,5 +208,10 @@ def test_weights_that_count_no_rows_are_refused():
 
 def test_the_problem_of_mt_has_no_categories():
     X, y = make_data(8)
-    problem = ContinuousLogisticRegression(0.01, coding="pm1")._encode(X, y, None)
+    posed = Formulation(0.01, coding="pm1", change=dummies_as_numbers).fit(X, y.astype(float), np.ones(len(y)))
+    problem = posed.problem
     assert (problem.n_categorical, problem.n_numeric, problem.level_matrix.shape) == (0, 2 + 1 + 3, (0, 0))
+    np.testing.assert_array_equal(posed.stretch, [2, 2, 1, 1, 1, 1])
+    coef, intercept = posed.read(np.arange(7.0))
+    assert (coef.tolist(), intercept.tolist()) == ([[2, 4, 3, 4, 5, 6]], [0])
+    np.testing.assert_array_equal(posed.coefficients(coef, intercept), np.arange(7.0))

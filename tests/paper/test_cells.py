@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,13 +13,17 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from wdrlr import WassersteinLogisticRegression, load_dataset
 from wdrlr.estimators.cross_validation import choose_point
+from wdrlr.estimators.solving import Solving
 from wdrlr.paper import cells as experiments
 from wdrlr.paper.cells import (
     Cell,
     FoldFit,
+    Rows,
     describe_missing,
     fit_fold,
+    fit_method,
     plan_cells,
     prepare_numbers,
     prepare_reference,
@@ -29,16 +33,18 @@ from wdrlr.paper.cells import (
     wanted_rows,
 )
 from wdrlr.paper.methods import METHODS, Method
-from wdrlr.paper.printed import published_values
-from wdrlr.paper.protocols import PROTOCOLS, RADII
+from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.paper.results import COLUMNS, save_rows
+from wdrlr.paper.tables import summarise_errors, to_html
+from wdrlr.solvers.registry import SOLVERS, Solver
+from wdrlr.solvers.solution import Solution
 
 CODE = PROTOCOLS["code"]
 TIMES = ["seconds", "solver_seconds", "identification_seconds", "cv_seconds"]
 
 
-# A data set and a method that cost nothing: the model predicts +1 at radius 0 and -1 at radius 1, says what it was
-# fitted on, and is exactly 0 at radius 2.
+# A data set and a solver that cost nothing: its model predicts +1 at radius 0 and -1 at radius 1, and is exactly 0 at
+# radius 2.
 
 TOY = SimpleNamespace(
     X=pd.DataFrame({"row": np.arange(50.0), "z": pd.Categorical(["a", "b"] * 25)}),
@@ -46,79 +52,62 @@ TOY = SimpleNamespace(
 )
 
 
-@dataclass
-class ToyModel:
-    radius: float
-    log: list | None = None
-    solver = "toy"
-    conic_solver = "auto"
-    objective_ = 0.5
-    n_iter_ = 1
-    n_cuts_ = 0
-    solution_ = SimpleNamespace(separation_seconds=0.25, solver_seconds=0.5)
-
-    def fit(self, X, y):
-        if self.radius == 5:
-            raise RuntimeError("the toy broke")
-        if self.radius == 6:
-            os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
-        if self.radius == 7:
-            time.sleep(0.5)
-        if self.radius == 3:
-            warnings.warn(f"fitted {len(y)} rows\nand more", ConvergenceWarning, stacklevel=1)
-            time.sleep(0.01)
-        self.coef_ = np.full((1, 2), 0.0 if self.radius == 2 else 1.0)
-        self.intercept_ = np.zeros(1)
-        self.gap_ = 1.0 if self.radius == 1 else 0.0
-        if self.log is not None:
-            self.log.append((self.radius, X, y))
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), -1 if self.radius == 1 else 1)
+def solve_toy(problem, **_):
+    if problem.radius == 5:
+        raise RuntimeError("the toy broke")
+    if problem.radius == 6:
+        os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
+    if problem.radius == 7:
+        time.sleep(0.5)
+    if problem.radius == 3:
+        warnings.warn(f"fitted {problem.n_samples} rows\nand more", ConvergenceWarning, stacklevel=1)
+        time.sleep(0.01)
+    b = np.full(problem.n_coefficients, 1e-3)
+    b[0] = {1: -10.0, 2: 0.0}.get(problem.radius, 10.0)
+    if problem.radius == 2:
+        b[:] = 0.0
+    lower = -np.inf if problem.radius == 1 else 0.5
+    return Solution(b, 0.0, 0.5, lower, n_rounds=1, separation_seconds=0.25, solver_seconds=0.5)
 
 
-@dataclass(frozen=True)
-class ToyMethod(Method):
-    radii: tuple = (0.0,)
-    log: list | None = None
-
-    def grid(self, protocol):
-        return [(radius, 0.0) for radius in self.radii]
-
-    def estimator(self, radius, gamma, protocol, tol, solver, random_state=0):
-        return ToyModel(radius, self.log)
-
-    __hash__ = object.__hash__
+TOY_SOLVER = Solver("toy", solve_toy)
 
 
-def toy(*radii, log=None, name="LR"):
-    return ToyMethod(name, "toy", "unregularized", radii=tuple(map(float, radii)), log=log)
+def as_it_is(problem):
+    """No change; but a worker process, which has this function by import, gets to know the solver."""
+    SOLVERS.setdefault("toy", TOY_SOLVER)
+    return problem, 1.0
 
 
-def fit_one_by_one(X, y, X_held_out, y_held_out, grid, protocol, method, tol, solver):
-    """What `fit_fold` does, by the estimators' own `fit` and `predict`, from cold."""
+def toy(*radii, name="LR", ties="largest", **fields):
+    """Protocol and method of a toy."""
+    method = Method(name, "toy", "unregularized", chooses="radius", solver="toy", **{"change": as_it_is, **fields})
+    return replace(CODE, radii=tuple(map(float, radii)), ties=ties), method
+
+
+def fit_one_by_one(kept, held_out, grid, method, protocol, solving):
+    """What `fit_fold` does, from cold at each point and by what the final fit is judged with."""
     fits = []
-    for radius, gamma in grid:
-        fitted = method.estimator(radius, gamma, protocol, tol, solver).fit(X, y)
-        error = experiments._error(fitted, y, X_held_out, y_held_out)
-        fits.append(FoldFit(error, fitted.gap_, not np.any(fitted.coef_)))
+    for point in grid:
+        fit = fit_method(kept, point, method, protocol, solving, 0)
+        error = experiments._error(fit, kept, held_out)
+        fits.append(FoldFit(error, fit.solution.gap, not np.any(fit.solution.b[1:])))
     return fits
 
 
 def use_toys(set_attribute, data=TOY):
     set_attribute(experiments, "_load", lambda name: data)
     set_attribute(experiments, "load_dataset", lambda name: data)
-    set_attribute(experiments, "fit_fold", fit_one_by_one)
 
 
 @pytest.fixture
 def toy_data(monkeypatch):
     use_toys(monkeypatch.setattr)
+    monkeypatch.setitem(SOLVERS, "toy", TOY_SOLVER)
 
 
 def toy_cells(n_splits, *radii):
-    return [Cell("toy", CODE, toy(*radii), split, 0, 1e-6, "tailored") for split in range(n_splits)]
+    return [Cell("toy", *toy(*radii), split, 0, 1e-6, "tailored") for split in range(n_splits)]
 
 
 # Splits
@@ -185,20 +174,26 @@ def test_of_equal_penalties_the_largest_radius_is_chosen():
     assert choose_point(grid, np.zeros(7), "smallest") == (0.0, 0.0)
 
 
-def test_folds_are_contiguous_parts_of_the_training_rows(toy_data):
-    log = []
-    method = toy(0, 1, log=log)
-    row = run_cell("toy", CODE, method, 0, 0, 1e-6, "tailored")
-    log = log[1:]  # the first fit is the warm-up
+def test_folds_are_contiguous_parts_of_the_training_rows(toy_data, monkeypatch):
+    fitted = []
+
+    def logged(problem, **options):
+        fitted.append(problem)
+        return solve_toy(problem, **options)
+
+    monkeypatch.setitem(SOLVERS, "toy", Solver("toy", logged))
+    row = run_cell("toy", *toy(0, 1, name="logged"), 0, 0, 1e-6, "tailored")
+    fitted = fitted[1:]  # the first fit is the warm-up
     train, test = split_rows(50, "toy", 0, 0)
-    assert [radius for radius, _, _ in log] == [0, 1] * 5 + [0]
+    assert [problem.radius for problem in fitted] == [0, 1] * 5 + [0]
+    low, high = train.min(), train.max()
     for fold in range(5):
-        _, X, y = log[2 * fold]
+        problem = fitted[2 * fold]
         held_out = train[8 * fold : 8 * fold + 8]
-        rest = [i for i in train if i not in held_out]
-        low, high = train.min(), train.max()
-        np.testing.assert_allclose(X["row"], (np.array(rest) - low) / (high - low))
-        assert y.tolist() == TOY.y[rest].tolist()
+        rest = np.sort([i for i in train if i not in held_out])
+        order = np.argsort(problem.x[:, 0])
+        np.testing.assert_allclose(problem.x[order, 0], (rest - low) / (high - low))
+        assert problem.y[order].tolist() == TOY.y[rest].tolist()
     share_negative = np.mean(TOY.y[train] == -1)
     assert row["cv_error"] == pytest.approx(share_negative)  # radius 0 predicts +1 everywhere
     assert row["radius"] == 0
@@ -206,23 +201,22 @@ def test_folds_are_contiguous_parts_of_the_training_rows(toy_data):
 
 
 def test_ties_are_part_of_the_protocol(toy_data):
-    smallest = replace(CODE, name="smallest", ties="smallest")
-    assert run_cell("toy", CODE, toy(0, 4), 0, 0, 1e-6, "tailored")["radius"] == 4
-    assert run_cell("toy", smallest, toy(0, 4), 0, 0, 1e-6, "tailored")["radius"] == 0
+    for ties, radius in (("largest", 4), ("smallest", 0)):
+        assert run_cell("toy", *toy(0, 4, ties=ties), 0, 0, 1e-6, "tailored")["radius"] == radius
 
 
 def test_the_zero_model_predicts_the_majority_of_what_it_was_fitted_on(toy_data, monkeypatch):
-    row = run_cell("toy", CODE, toy(2), 0, 0, 1e-6, "tailored")
+    row = run_cell("toy", *toy(2), 0, 0, 1e-6, "tailored")
     _, test = split_rows(50, "toy", 0, 0)
     assert row["constant"] and row["n_constant"] == row["n_fits"] == 1
     assert row["test_error"] == np.mean(TOY.y[test] == -1)
     turned = SimpleNamespace(X=TOY.X, y=-TOY.y)
     use_toys(monkeypatch.setattr, turned)
-    assert run_cell("toy", CODE, toy(2), 0, 0, 1e-6, "tailored")["test_error"] == row["test_error"]
+    assert run_cell("toy", *toy(2), 0, 0, 1e-6, "tailored")["test_error"] == row["test_error"]
 
 
 def test_fits_warnings_and_missing_certificates_are_counted_not_shown(toy_data, recwarn):
-    row = run_cell("toy", CODE, toy(1, 3, 3), 0, 0, 1e-6, "tailored")
+    row = run_cell("toy", *toy(1, 3, 3), 0, 0, 1e-6, "tailored")
     assert (row["n_fits"], row["n_uncertified"]) == (16, 5)
     assert row["n_warnings"] == 11  # the final fit is one of them
     assert row["warning"] == "ConvergenceWarning: fitted 32 rows"
@@ -230,15 +224,13 @@ def test_fits_warnings_and_missing_certificates_are_counted_not_shown(toy_data, 
 
 
 def test_other_warnings_are_shown(toy_data, monkeypatch):
-    real = ToyModel.fit
-
-    def fit(self, X, y):
+    def solve(problem, **options):
         warnings.warn("old", DeprecationWarning, stacklevel=1)
-        return real(self, X, y)
+        return solve_toy(problem, **options)
 
-    monkeypatch.setattr(ToyModel, "fit", fit)
+    monkeypatch.setitem(SOLVERS, "toy", Solver("toy", solve))
     with pytest.warns(DeprecationWarning, match="old"):
-        assert run_cell("toy", CODE, toy(0), 0, 0, 1e-6, "tailored")["n_warnings"] == 0
+        assert run_cell("toy", *toy(0), 0, 0, 1e-6, "tailored")["n_warnings"] == 0
 
 
 # Plans
@@ -276,68 +268,25 @@ def test_a_wrong_plan_is_refused(changes, message):
         plan_cells(**{"datasets": ["spect"], "methods": ["LR"], "n_splits": 1} | changes)
 
 
-def test_the_methods_are_the_nine_columns_of_the_tables():
-    assert list(METHODS) == list(published_values("table1")["method"].unique())
-    groups = [method.group for method in METHODS.values()]
-    assert groups == ["unregularized"] * 3 + ["regularized"] * 3 + ["numerical"] * 3
-    proposed = [name for name, method in METHODS.items() if method.is_proposed]
-    assert proposed == ["DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m"]
-
-
-def test_grids_are_those_of_the_paper_and_of_its_code():
-    paper = PROTOCOLS["paper"]
-    gammas = [0, 0.5e-5, 0.5e-4, 0.5e-3, 0.5e-2, 0.5e-1, 0.5]
-    assert RADII == (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
-    for protocol in (CODE, paper):
-        assert METHODS["LR"].grid(protocol) == METHODS["PI"].grid(protocol) == [(0.0, 0.0)]
-        for name in ("DRO_kappa_1", "DRO_kappa_m", "MT_kappa_1", "MT_kappa_m"):
-            assert METHODS[name].grid(protocol) == [(radius, 0.0) for radius in RADII]
-        assert METHODS["r-LR"].grid(protocol) == [(0.0, gamma) for gamma in gammas]
-    for name in ("r-DRO_kappa_1", "r-DRO_kappa_m"):
-        assert METHODS[name].grid(paper) == [(radius, gamma) for radius in RADII for gamma in gammas]
-        assert METHODS[name].grid(CODE) == [
-            (radius, gamma) for radius in (0, 1e-5, 1e-3, 1e-1, 1) for gamma in (0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5)
-        ]
-
-
-def parameters(name, protocol, radius=0.1, gamma=0.0):
-    return METHODS[name].estimator(radius, gamma, PROTOCOLS[protocol], 1e-6, "tailored", 7).get_params()
-
-
-def test_estimators_follow_the_protocol():
-    for name in ("DRO_kappa_m", "r-DRO_kappa_m", "MT_kappa_m"):
-        code, paper = parameters(name, "code"), parameters(name, "paper")
-        assert code["label_cost"] == paper["label_cost"] == "n_categorical"
-        assert (code["metric_scale"], code["coding"], code["coef_bound"]) == ("unit", "pm1", 100)
-        assert (paper["metric_scale"], paper["coding"], paper["coef_bound"]) == (None, "onehot", None)
-    for name in ("LR", "r-LR"):
-        assert parameters(name, "code")["coef_bound"] is None
-    for name in ("r-LR", "r-DRO_kappa_1"):
-        assert parameters(name, "code", gamma=0.5)["l1_penalty"] == 0.5
-        assert parameters(name, "code")["penalize_intercept"] and not parameters(name, "paper")["penalize_intercept"]
-    assert parameters("PI", "paper") == parameters("PI", "code")
-    assert (parameters("PI", "code")["alpha"], parameters("PI", "code")["random_state"]) == (0.05, 7)
-    assert [METHODS[name].coding(PROTOCOLS["paper"]) for name in ("LR", "PI")] == ["onehot", "pm1"]
-
-
 # A cell's path
 
 
-def path_data(n_numbers):
+def path_rows(n_numbers):
     rng = np.random.default_rng(0)
     z = {name: pd.Categorical(rng.choice(list("abc"), 90), categories=list("abcd")) for name in ("u", "v")}
     X = prepare_reference(pd.DataFrame({**{f"x{j}": rng.random(90) for j in range(n_numbers)}, **z}), "pm1")
     signal = (X["u"] == "a").to_numpy(float) + (X["v"] == "b").to_numpy(float)
-    return X, np.where(signal + rng.normal(0, 0.7, 90) > 0.7, 1, -1)
+    rows = Rows(X, np.where(signal + rng.normal(0, 0.7, 90) > 0.7, 1.0, -1.0))
+    return rows.part(np.arange(60)), rows.part(np.arange(60, 90))
 
 
 @pytest.mark.parametrize("protocol", ["code", "paper"])
 @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].chooses != "nothing"])
 def test_a_shared_path_gives_what_cold_fits_give(name, protocol):
-    X, y = path_data(1)
     grid = METHODS[name].grid(PROTOCOLS[protocol])[::3]
-    arguments = (X[:60], y[:60], X[60:], y[60:], grid, PROTOCOLS[protocol], METHODS[name], 1e-6, "tailored")
-    shared, cold = fit_fold(*arguments), fit_one_by_one(*arguments)
+    rows, how = (*path_rows(1), grid), Solving("tailored")
+    shared = fit_fold(*rows, METHODS[name].formulation(PROTOCOLS[protocol]), how)
+    cold = fit_one_by_one(*rows, METHODS[name], PROTOCOLS[protocol], how)
     assert [fit.error for fit in shared] == pytest.approx([fit.error for fit in cold], abs=1e-12)
     assert [fit.gap for fit in shared] == pytest.approx([fit.gap for fit in cold], abs=1e-12)
     assert [fit.constant for fit in shared] == [fit.constant for fit in cold]
@@ -346,10 +295,8 @@ def test_a_shared_path_gives_what_cold_fits_give(name, protocol):
 
 
 def test_a_shared_path_with_the_paper_s_scheme():
-    X, y = path_data(0)
-    method = METHODS["DRO_kappa_1"]
-    arguments = (X[:60], y[:60], X[60:], y[60:], [(0.01, 0.0), (0.1, 0.0)], CODE, method, 1e-5)
-    scheme, tailored = fit_fold(*arguments, "column-constraint"), fit_fold(*arguments, "tailored")
+    arguments = (*path_rows(0), [(0.01, 0.0), (0.1, 0.0)], METHODS["DRO_kappa_1"].formulation(CODE))
+    scheme, tailored = (fit_fold(*arguments, Solving(name, tol=1e-5)) for name in ("column-constraint", "tailored"))
     assert [fit.error for fit in scheme] == pytest.approx([fit.error for fit in tailored])
 
 
@@ -455,33 +402,26 @@ def test_only_missing_cells_are_computed(toy_data, tmp_path, monkeypatch):
 
 def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(toy_data, tmp_path):
     cells = toy_cells(3, 0)
-    cells[1] = cells[1]._replace(method=toy(5))
+    cells[1] = cells[1]._replace(protocol=toy(5)[0])
     with pytest.warns(UserWarning, match=r"(?s)1 of 3 cells failed: toy, LR, split 1\..*the toy broke"):
         rows = run_cells(cells, tmp_path, backend="sequential")
     assert rows["split"].tolist() == [0, 2]
 
 
-@dataclass(frozen=True)
-class KilledOnce(ToyMethod):
-    """Takes its worker down unless `file` is there, which it makes."""
-
-    file: str = ""
-
-    def estimator(self, *arguments, **options):
-        try:
-            open(self.file, "x").close()
-        except FileExistsError:
-            return super().estimator(*arguments, **options)
-        return ToyModel(6.0)
-
-    __hash__ = object.__hash__
+def kill_once(problem):
+    """Takes the worker down unless the file is there that it makes."""
+    try:
+        open(os.environ["KILLED_ONCE"], "x").close()
+    except FileExistsError:
+        return as_it_is(problem)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_a_cell_that_kills_its_worker_is_named_and_the_others_are_computed(tmp_path):
-    once = KilledOnce("LR", "toy", "unregularized", file=str(tmp_path / "killed"))
-    methods = [toy(7), toy(6), once, toy(0)]  # the first is running beside the second
-    cells = [Cell("balance-scale", CODE, method, split, 0, 1e-6, "tailored") for split, method in enumerate(methods)]
+def test_a_cell_that_kills_its_worker_is_named_and_the_others_are_computed(tmp_path, monkeypatch):
+    monkeypatch.setenv("KILLED_ONCE", str(tmp_path / "killed"))
+    toys = [toy(7), toy(6), toy(0, change=kill_once), toy(0)]  # the first is running beside the second
+    cells = [Cell("balance-scale", *of, split, 0, 1e-6, "tailored") for split, of in enumerate(toys)]
     with pytest.warns(UserWarning, match=r"(?s)1 of 4 cells failed: balance-scale, LR, split 1\..*SIGKILL"):
         rows = run_cells(cells, tmp_path, n_jobs=2)
     assert rows["split"].tolist() == [0, 2, 3]
@@ -528,6 +468,33 @@ def test_a_real_cell_of_each_method(monkeypatch, tmp_path, name):
     assert (row["identification_seconds"] > 0) == (name == "PI")
     again = run_cell("balance-scale", protocol, method, 0, 0, 1e-4, "tailored")
     assert all(again[column] == row[column] for column in ("objective", "test_error", "n_iter"))
+
+
+def labels_are_sure(problem):
+    """A change as a method from outside may have it."""
+    return replace(problem, metric=replace(problem.metric, label_cost=np.inf)), 1.0
+
+
+def test_a_method_from_outside_is_one_entry(monkeypatch, tmp_path):
+    monkeypatch.setitem(METHODS, "NEW", Method("NEW", "NEW", "numerical", chooses="radius", change=labels_are_sure))
+    monkeypatch.setitem(PROTOCOLS, "code", replace(CODE, radii=(0.01, 0.02)))
+    cells = plan_cells(["balance-scale"], ["LR", "NEW"], n_splits=2)
+    rows = wanted_rows(cells, tmp_path, compute_missing=True, n_jobs=2)
+    pd.testing.assert_frame_equal(rows, wanted_rows(cells, tmp_path, compute_missing=False))
+    new = rows[rows["method"] == "NEW"]
+    assert (new["n_fits"] == 11).all() and (new["n_uncertified"] == 0).all()
+    data = load_dataset("balance-scale")
+    for row in new.itertuples():
+        train, test = split_rows(len(data.y), "balance-scale", 0, row.split)
+        scale = 4 + 1.0  # of the protocol's metric: features and label cost
+        plain = WassersteinLogisticRegression(scale * row.radius, np.inf, coding="pm1", coef_bound=100.0)
+        plain.fit(data.X.iloc[train], data.y[train])
+        assert row.objective == pytest.approx(plain.objective_, abs=2e-6)
+        assert row.test_error == pytest.approx(1 - plain.score(data.X.iloc[test], data.y[test]), abs=1e-3)
+    summary = summarise_errors(rows, "table1").set_index("method")
+    assert summary.loc["NEW", "ours"] == pytest.approx(100 * new["test_error"].mean())
+    assert summary.loc["NEW", "best_in_group"]  # it is alone there
+    assert "NEW" in to_html(summary.reset_index(), "table1")
 
 
 KILLED_RUN = """
@@ -624,7 +591,7 @@ import os, pathlib, sys, time
 sys.path.insert(0, {root!r})
 from tests.paper import test_cells as toys
 from wdrlr.paper.cells import run_cells
-cells = [toys.Cell("balance-scale", toys.CODE, toys.toy(0), split, 0, 1e-6, "tailored") for split in range(3)]
+cells = [toys.Cell("balance-scale", *toys.toy(0), split, 0, 1e-6, "tailored") for split in range(3)]
 run_cells(cells, pathlib.Path(sys.argv[1]), n_jobs=2)
 children = open(f"/proc/self/task/{{os.getpid()}}/children").read()
 print(children, flush=True)

@@ -1,30 +1,36 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tests.estimators.test_classifier import mixed_data
-from wdrlr.estimators.classifier import WassersteinLogisticRegression
+from wdrlr.estimators.formulation import Formulation
+from wdrlr.estimators.solving import Solving
 from wdrlr.model.certificate import objective
 from wdrlr.model.separation import most_violated
-from wdrlr.paper.baselines import ContinuousLogisticRegression
+from wdrlr.model.worst_case import worst_case_distribution
+from wdrlr.paper.baselines import dummies_as_numbers
 from wdrlr.paper.cells import run_cell
 from wdrlr.paper.methods import METHODS
-from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.paper.variants import (
     TRIALS,
     VARIANTS,
     VARIANTS_OF,
-    DummyFlippingLogisticRegression,
+    dummies_at_full_distance,
+    dummies_one_by_one,
     plan_trials,
-    solve_leaving_residue,
 )
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": pd.Categorical(RNG.choice(list("pqr"), 60)), "b": pd.Categorical(RNG.choice(list("st"), 60))})
 y = np.where((X["a"] == "p").to_numpy() ^ (RNG.random(60) < 0.2), 1, -1)
 UNIT = {"coding": "pm1", "metric_scale": "unit", "coef_bound": 100.0}
+
+
+def posed(X=X, y=y, **fields):
+    return Formulation(**fields).fit(X, y.astype(float), np.ones(len(y)))
 
 
 def test_trials_are_on_columns_of_the_table_and_changes_are_known():
@@ -49,52 +55,33 @@ def test_a_change_changes_what_it_says_and_nothing_else(name):
     (standard,) = [c for c in plan_trials("house-votes-84", 1, 0)[0] if c.method.name == method]
     cell = pickle.loads(pickle.dumps(VARIANTS[name].of(standard)))
     assert cell.protocol.name == f"code-{name}"
-    own, other = (c.method.estimator(0.01, 0.005, c.protocol, c.tol, c.solver) for c in (standard, cell))
-    before, after = ({**vars(type(e)), **vars(e)} for e in (own, other))
-    differing = {key for key in after if key in before and not key.startswith("__") and before[key] != after[key]}
+    before, after = (
+        vars(c.method.formulation(c.protocol)) | {"tol": c.tol, "solver": c.method.solver or c.solver}
+        for c in (standard, cell)
+    )
     expected = {
-        "ties": set(),
-        "grid": set(),
+        "residue-primal": {"solver"},
+        "residue-dual": {"solver"},
+        "dummies": {"change"},
         "metric": {"metric_scale"},
         "box": {"coef_bound"},
         "intercept": {"penalize_intercept"},
         "coding": {"coding"},
-        "distance": {"flip_cost"},
+        "distance": {"change"},
         "PI-coding": {"coding"},
         "PI-intercept": {"penalize_intercept"},
         "early": {"tol"},
         "late": {"tol"},
     }
-    if name == "dummies":
-        assert isinstance(other, DummyFlippingLogisticRegression)
-    elif name.startswith("residue"):
-        assert other._solve.func is solve_leaving_residue
-    else:
-        assert differing == expected[name]
+    assert {key for key in after if before[key] != after[key]} == expected.get(name, set())
     assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (name == "grid")
     assert (cell.protocol.ties != standard.protocol.ties) == (name == "ties")
 
 
-def test_residue_is_left_only_where_all_slopes_are_zero():
-    method = METHODS["DRO_kappa_1"]
-    for radius, constant in ((0.001, False), (1.0, True)):
-        fits = []
-        for one in (method, VARIANTS["residue-primal"].of(plan_trials("spect", 1, 0)[0][1]).method):
-            fits.append(one.estimator(radius, 0.0, PROTOCOLS["code"], 1e-6, "tailored").fit(X, y))
-        exact, left = fits
-        assert (not exact.coef_.any()) == constant
-        assert left.coef_.any()
-        assert left.gap_ <= 1e-6
-        assert np.array_equal(exact.coef_, left.coef_) == (not constant)
-        assert np.abs(left.coef_ - exact.coef_).max() < 0.1
-
-
 def test_dummies_flip_one_by_one():
     """Against the definition: the worst code is a vector of -1/+1 with one distance for each entry."""
-    model = DummyFlippingLogisticRegression(radius=0.05, **UNIT)
-    problem = model._encode(X, y, None)
+    plain, problem = (posed(**UNIT, change=change).problem for change in (None, dummies_one_by_one))
     rows = problem.design(np.arange(problem.n_samples), problem.z)
-    plain = WassersteinLogisticRegression(radius=0.05, **UNIT)._encode(X, y, None)
     np.testing.assert_array_equal(rows, plain.design(np.arange(plain.n_samples), plain.z))
     b, lam = np.array([0.1, 1.5, -0.7, 0.8]), 2.0
     worst = most_violated(problem, b, lam, False).value
@@ -106,36 +93,30 @@ def test_dummies_flip_one_by_one():
 
 
 @pytest.mark.parametrize("coding, values", [("onehot", {0.0, 1.0}), ("pm1", {-1.0, 1.0})])
-def test_the_worst_case_of_flipped_dummies_is_a_table_of_dummies(coding, values):
-    X, y = mixed_data(30)
-    model = DummyFlippingLogisticRegression(radius=0.1, label_cost=5.0, coding=coding).fit(X, y)
-    atoms = model.worst_case_distribution(X, y)
-    assert [*atoms.columns[3:]] == [*model.get_feature_names_out()]
-    dummies = atoms.drop(columns=["mass", "source_row", "label", "size"])
-    assert set(np.unique(dummies)) == values
-    assert atoms.attrs["worst_case_loss"] == pytest.approx(model.worst_case_loss(X, y), abs=1e-9)
-    assert model.worst_case_loss(X, y) == pytest.approx(model.objective_, abs=1e-6)
+def test_the_worst_case_of_flipped_dummies_is_one_of_dummies(coding, values):
+    table, labels = mixed_data(30)
+    y = np.where(labels == "yes", 1.0, -1.0)
+    problem = posed(table, y, radius=0.1, label_cost=5.0, coding=coding, change=dummies_one_by_one).problem
+    solution = Solving().fit(problem)
+    worst = worst_case_distribution(problem, solution.b)
+    assert set(np.unique(replace(problem, x=worst.x).design(np.arange(len(worst.x)), worst.z)[:, 2:])) == values
+    assert worst.worst_case_loss == pytest.approx(solution.upper, abs=1e-6)
 
 
 def test_on_binary_features_dummies_are_the_features():
-    binary = X[["b"]]
-    fits = [
-        model(radius=0.02, **UNIT).fit(binary, y)
-        for model in (WassersteinLogisticRegression, DummyFlippingLogisticRegression)
-    ]
-    assert fits[0].objective_ == pytest.approx(fits[1].objective_, abs=2e-6)
-    np.testing.assert_array_equal(fits[0].predict(binary), fits[1].predict(binary))
+    changes = None, dummies_one_by_one
+    fits = [Solving().fit(posed(X[["b"]], radius=0.02, **UNIT, change=change).problem) for change in changes]
+    assert fits[0].upper == pytest.approx(fits[1].upper, abs=2e-6)
+    np.testing.assert_array_equal(np.sign(fits[0].b), np.sign(fits[1].b))
 
 
 def test_with_the_full_distance_mt_s_slopes_are_half_as_bounded():
     """With |z - z'| = 2 for a flip, |b_j| <= lam / scale instead of 2 |b_j| <= lam / scale."""
-    models = []
-    for flip_cost in (1.0, 2.0):
-        model = ContinuousLogisticRegression(radius=0.05, coding="pm1")
-        model.flip_cost = flip_cost
-        problem = model._encode(X, y, None)
-        models.append((problem, objective(problem, np.array([0.0, 1.0, 0.0, 0.0]))))
-    (half, (_, lam_half)), (full, (_, lam_full)) = models
+    problems = []
+    for change in (dummies_as_numbers, dummies_at_full_distance):
+        problem = posed(radius=0.05, coding="pm1", change=change).problem
+        problems.append((problem, objective(problem, np.array([0.0, 1.0, 0.0, 0.0]))))
+    (half, (_, lam_half)), (full, (_, lam_full)) = problems
     assert half.metric.dual_norm(np.array([1.0, 0.0, 0.0])) == pytest.approx(2.0)
     assert full.metric.dual_norm(np.array([1.0, 0.0, 0.0])) == pytest.approx(1.0)
     assert half.metric.label_change == full.metric.label_change == 1.0

@@ -118,5 +118,5 @@ def test_all_that_handle_p_agree(p):
     values = [
         solve(problem, name, {}, "CLARABEL", 1e-7, 500).upper for name, one in SOLVERS.items() if one.handles(p, "l1")
     ]
-    assert len(values) == (3 if p == 1 else 2)
+    assert len(values) >= (3 if p == 1 else 2)
     assert np.ptp(values) <= 1e-7

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-import pandas as pd
-from scipy.sparse import issparse
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.base import _fit_context
 
-from wdrlr.estimators import report
-from wdrlr.model import encoding as enc
-from wdrlr.model.certificate import worst_case_loss
-from wdrlr.model.metric import NORMS, GroundMetric, ground_metric
-from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
-from wdrlr.model.worst_case import atoms_table, worst_case_distribution
-from wdrlr.solvers.conic import SETTINGS
+from wdrlr.estimators.base import RobustClassifier
 from wdrlr.solvers.largest_radius import largest_useful_radius
-from wdrlr.solvers.registry import SOLVERS, check_options, chosen_solver, solve
-from wdrlr.solvers.solution import Solution, separated
 
 
-class SeparableDataWarning(ConvergenceWarning):
-    """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
-
-
-class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
+class WassersteinLogisticRegression(RobustClassifier):
     """Logistic regression that is robust to all distributions within a Wasserstein radius of the data.
 
         minimise over b:  sup { E_Q[log(1 + exp(-y f(x, z)))] : W(Q, P_N) <= radius }  +  l1_penalty |b|_1
@@ -139,36 +116,6 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
     ['size', 'colour_red']
     """
 
-    _solve = staticmethod(solve)
-
-    _parameter_constraints: ClassVar[dict] = {  # keys() are views: they have what is registered later, too
-        "radius": [Interval(Real, 0, None, closed="left")],
-        "label_cost": [
-            Interval(Real, 0, None, closed="neither"),
-            Options(Real, {np.inf}),
-            StrOptions({"n_categorical"}),
-        ],
-        "p": [Interval(Real, 0, None, closed="neither")],
-        "norm": [StrOptions(NORMS.keys())],
-        "metric_scale": [None, StrOptions({"unit"})],
-        "l1_penalty": [Interval(Real, 0, None, closed="left")],
-        "penalize_intercept": ["boolean"],
-        "categorical_features": [None, StrOptions({"from_dtype", "all"}), "array-like"],
-        "coding": [StrOptions({"onehot", "pm1"})],
-        "handle_unknown": [StrOptions({"error", "ignore"})],
-        "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],
-        "solver_options": [None, dict],
-        "conic_solver": [StrOptions({"auto", *SETTINGS})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-    }
-
-    categories_are_numbers: ClassVar[bool] = False  # what only MT does, see wdrlr.paper.baselines
-
     def __init__(
         self,
         radius: float = 0.01,
@@ -211,20 +158,6 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "solution_")
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_options(chosen_solver(self.solver, self.p, self.norm), self.solver_options or {})
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegression:
         """Fit the model.
@@ -246,279 +179,10 @@ class WassersteinLogisticRegression(ClassifierMixin, BaseEstimator):
         ConicSolverError
             If the conic solver returns no point at all.
         """
-        last = self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
-        problem = self._encode(X, y, sample_weight)
-        options = dict(self.solver_options or {})
-        warm_start = self.warm_start and chosen_solver(self.solver, self.p, self.norm).warm_start
-        if warm_start and last and len(last.b) == problem.n_coefficients:
-            options["start"] = last
-        solution = self._solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
-        solution = without_minimiser(problem, solution, self.tol)
-        self._take(solution)
-        if self.verbose:
-            print(f"wdrlr: {solution.report()}")
-        warn_if_uncertified(solution, self.tol)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """f at every row; shape (N,). Above 0 means the second class."""
-        check_is_fitted(self)
-        table = self._table(X, reset=False)
-        x = self.encoding_.numbers(table)
-        z = self.encoding_.codes(table, self.handle_unknown)
-        n, n_levels = x.shape[1], self.encoding_.n_levels
-        slopes = self.coef_[0, n:]
-        scores = enc.level_matrix(n_levels, self.coding) @ slopes
-        unknown = enc.unknown_row(n_levels, self.coding) @ slopes
-        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + level_offsets(n_levels)], unknown)
-        return self.intercept_[0] + x @ self.coef_[0, :n] + level_scores.sum(axis=1)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of every row; shape (N,)."""
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(int)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of both classes; shape (N, 2)."""
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)])
-
-    def worst_case_loss(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The largest expected log-loss of this model over the Wasserstein ball around the given data.
-
-        The coefficients are kept, lambda is minimised over again; the penalty is not included.
-
-        Raises
-        ------
-        ValueError
-            If X or y do not fit what was fitted, or X has an unknown level.
-        """
-        return worst_case_loss(self._pose(X, y, sample_weight), self._coefficients())[0]
-
-    def worst_case_distribution(self, X: Any, y: Any, sample_weight: Any = None, eta: float = 1e-4) -> pd.DataFrame:
-        """The distribution in the Wasserstein ball around the given data that is worst for this model.
-
-        It has at most N + 1 atoms (Theorem 8), is exact where ``attained``, and is found without a solver;
-        ``wdrlr.model.worst_case`` says how. To see what is worst for coefficients from elsewhere, put them into
-        ``coef_`` and ``intercept_``. ``wdrlr.changed_mass`` and
-        ``wdrlr.plots.changes_plot`` say which features are changed, how often.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-        eta : float, default 1e-4
-            Used only where moving numbers pays best, so that the largest loss is approached and not attained: the
-            share of one row's mass that is sent far away, as in Appendix B. The smaller, the closer (``gap``), and
-            the farther the atom.
-
-        Returns
-        -------
-        DataFrame, one row an atom
-            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as
-            in X (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum
-            to 1/N, or to its share of the weights.
-
-            In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
-            ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass
-            escapes along the numbers), ``n_rows`` (of X).
-
-        Raises
-        ------
-        ValueError
-            If X or y do not fit what was fitted, X has an unknown level, eta is outside (0, 1], or a feature is named
-            as one of the first three columns.
-        """
-        problem = self._pose(X, y, sample_weight, merge=False)
-        worst = worst_case_distribution(problem, self._coefficients(), eta)
-        return atoms_table(worst, self.classes_, self._features(worst.x, worst.z), problem.n_samples)
-
-    def _coefficients(self) -> np.ndarray:
-        """b, as the problem has it; shape (1 + n + k,)."""
-        return np.concatenate([self.intercept_, self.coef_[0]])
-
-    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
-        """The problem's numbers and level codes as a table."""
-        return self.encoding_.table(x, z)
-
-    def _pose(self, X: Any, y: Any, sample_weight: Any, merge: bool = True) -> Problem:
-        """The problem of this model on other data."""
-        check_is_fitted(self)
-        table = self._table(X, reset=False)
-        y = _plain_labels(y)
-        if len(y) != len(table):
-            raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
-        if not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
-        return self._problem(table, np.where(y == self.classes_[1], 1.0, -1.0), sample_weight, merge)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the entries of ``coef_``; shape (n + k,)."""
-        check_is_fitted(self, "encoding_")
-        return enc.slope_names(self.encoding_, self.coding)
-
-    def summary(self) -> str:
-        """The fit in words: objective, certificate, multiplier, what pays for the adversary, the largest slopes.
-
-        A notebook shows the same below the parameters. Which rows are changed, ``worst_case_distribution`` says.
-
-        Examples
-        --------
-        >>> from wdrlr import WassersteinLogisticRegression
-        >>> model = WassersteinLogisticRegression(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-        >>> print(model.summary().partition("objective")[0])
-        WassersteinLogisticRegression
-        <BLANKLINE>
-        The fit
-          classes      0, 1; the second one is where f > 0
-          features     1 numeric, 0 categorical with 0 levels
-          radius       0.1
-          label cost   1.0
-        <BLANKLINE>
-        """
-        check_is_fitted(self)
-        return report.as_text(self)
-
-    def _html_repr(self) -> str:
-        """scikit-learn's diagram, and the report below it once there is a fit."""
-        diagram = super()._html_repr()
-        return diagram + report.as_html(self) if self.__sklearn_is_fitted__() else diagram
-
-    def _take(self, solution: Solution) -> None:
-        """Make a solution that of the model."""
-        self.solution_ = solution
-        self.coef_ = solution.b[None, 1:]
-        self.intercept_ = solution.b[:1]
-        self.transport_multiplier_ = solution.lam
-        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
-        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
-
-    def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Learn classes and levels from the data, and pose the problem."""
-        problem = self._problem(*self._learn(X, y), sample_weight)
-        if np.unique(problem.y).size < 2:
-            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
-        return problem
-
-    def _learn(self, X: Any, y: Any) -> tuple[pd.DataFrame, np.ndarray]:
-        """Learn classes and levels from the data; return X as a table, and the labels -1 and +1."""
-        table = self._table(X, reset=True)
-        labels = self._labels(y, len(table))
-        self.encoding_ = enc.fit_encoding(table, self.categorical_features)
-        self.categories_ = self.encoding_.categories
-        return table, labels
-
-    def _table(self, X: Any, reset: bool) -> pd.DataFrame:
-        """X as a DataFrame, after scikit-learn's checks of shape and names."""
-        X = enc.as_pandas(X)
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.shape[0] == 0 or X.shape[1] == 0:
-                raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed.")
-            return X
-        if issparse(X):
-            raise TypeError(
-                "Sparse data was passed for X, but dense data is required. Pass the categories themselves rather than "
-                "sparse dummies, which would be taken for numbers; or use '.toarray()'."
-            )
-        # Only named columns can be categories in an array, so that an array of numbers is checked as one; but an array
-        # of booleans is all categories, like a DataFrame of them.
-        from_dtype = isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"
-        numbers = self.categorical_features is None or (from_dtype and getattr(X, "dtype", None) != np.bool_)
-        if numbers:
-            enc.refuse_text(X)
-        X = validate_data(self, X, reset=reset, dtype=np.float64 if numbers else None, ensure_all_finite=numbers)
-        table = pd.DataFrame(X)
-        names = getattr(self, "feature_names_in_", None)
-        table.columns = [f"x{j}" for j in range(table.shape[1])] if names is None else names
-        return table
-
-    def _labels(self, y: Any, n_rows: int) -> np.ndarray:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        y = _plain_labels(y)
-        if len(y) != n_rows:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]")
-        check_classification_targets(y)
-        target = type_of_target(y, input_name="y", raise_unknown=True)
-        classes = np.unique(y)
-        pair = enc.look_alikes(classes)
-        hint = f" y has labels that differ in blanks or a dot only: {enc.quoted(pair)}; clean them." if pair else ""
-        if target != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {target}.{hint}")
-        if hint:
-            raise ValueError(hint.strip())
-        if len(classes) < 2:
-            raise ValueError(f"y has one class only, {enc.quoted(classes)}; two classes are needed.")
-        self.classes_ = classes
-        return np.where(y == self.classes_[1], 1.0, -1.0)
-
-    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
-        """The problem; unless ``merge``, its samples are the rows of the table one for one, in their order."""
-        x = self.encoding_.numbers(table)
-        z = self.encoding_.codes(table, "error")
-        w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        kept = w > 0
-        if not kept.any():
-            raise ValueError("sample_weight must have at least one non-zero entry.")
-        w = w / w.max()  # their sum may be too large for a float
-        _refuse_extreme(x, [self.encoding_.names[j] for j in self.encoding_.numeric])
-        n_levels = self.encoding_.n_levels
-        matrix = enc.level_matrix(n_levels, self.coding)
-        penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
-        penalty[0] *= self.penalize_intercept
-        y = labels
-        if merge:
-            x, z, y, w = merge_duplicates(x[kept], z[kept], y[kept], w[kept])
-        return Problem(
-            x=x,
-            z=z,
-            y=y,
-            w=w / w.sum(),
-            n_levels=n_levels,
-            level_matrix=matrix,
-            metric=ground_metric(
-                self.label_cost, x.shape[1], z.shape[1], p=self.p, norm=self.norm, metric_scale=self.metric_scale
-            ),
-            radius=float(self.radius),
-            penalty=penalty,
-            coef_bound=np.array(np.inf if self.coef_bound is None else self.coef_bound, dtype=float),
-            fit_intercept=bool(self.fit_intercept),
-        )
-
-
-def _plain_labels(y: Any) -> np.ndarray:
-    """y as a numpy array of its own dtype; shape (N,)."""
-    # scikit-learn makes floats of pandas' nullable integers and booleans.
-    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    if plain is not None and plain.kind in "biu" and not y.isna().any():
-        y = y.to_numpy(dtype=plain)
-    y = column_or_1d(y, warn=True)
-    if y.dtype == object:
-        if pd.isna(y).any():
-            raise ValueError("Input y contains NaN or None; drop those rows.")
-        if len({str if isinstance(label, str) else float for label in y}) > 1:
-            raise ValueError("y mixes text with other labels; convert all of them to text.")
-    return y
-
-
-LEAST_SIZE, LARGEST_SIZE = 1e-15, 1e15
-"""Of the numbers in a column, beyond which the rounding of sums over columns is all that is left of others."""
-
-LARGEST_OFFSET = 1e10
-"""How many times its range a column may be away from 0: the intercept is rounded to as many digits fewer."""
-
-
-def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
-    for column, name in zip(x.T, names, strict=True):
-        size, extent = np.abs(column).max(initial=0.0), np.ptp(column) if len(column) else 0.0
-        if size > LARGEST_SIZE or 0 < size < LEAST_SIZE:
-            raise ValueError(f"the numbers in column {name!r} are of the size {size:.0e}; rescale them.")
-        if 0 < extent < size / LARGEST_OFFSET:
-            raise ValueError(
-                f"the numbers in column {name!r} are of the size {size:.0e} and differ by {extent:.0e} at most, which "
-                f"rounding would blur; subtract {column[0]:.17g} from them."
-            )
+        last = self._forget()
+        formulation = self._formulation()
+        posed = self._posed(formulation, X, y, sample_weight)
+        return self._fit_posed(formulation, posed, start=last if self.warm_start else None)
 
 
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
@@ -551,49 +215,4 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     """
     model = WassersteinLogisticRegression(**parameters)
     model._validate_params()
-    return largest_useful_radius(model._encode(X, y, sample_weight))
-
-
-def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
-    """The solution, its lower bound made to hold for all coefficients where plain logistic regression has no minimiser.
-
-    The infimum is then that of the samples which no direction separates, as far as ``separated`` sees it. Warns of such
-    data.
-    """
-    unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
-    gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)
-    if not gone.any():
-        return solution
-    warnings.warn(
-        "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
-        "minimiser, and the coefficients are merely where the tolerance was reached.",
-        SeparableDataWarning,
-        stacklevel=3,
-    )
-    infimum = 0.0
-    if not gone.all():
-        x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
-        # At radius 0 the metric plays no role: this one has the p and the norm that the default solver handles.
-        rest = replace(problem, x=x, z=z, y=y, w=w / w.sum(), metric=GroundMetric(np.inf))
-        bound = solve(rest, "auto", {}, "auto", tol / 100, 500).lower
-        infimum = float(w.sum()) * max(bound, 0.0)
-    return replace(solution, lower=min(solution.lower, infimum))
-
-
-def warn_if_uncertified(solution: Solution, tol: float) -> None:
-    """Warn where the certified gap is above ``tol``, or where the lower bound was thrown away."""
-    if np.isinf(solution.gap):
-        warnings.warn(
-            f"the lower bound of this fit came out above the objective, {solution.upper:.9f}, so that one of them is "
-            "wrong; the gap is infinite. Please report it with the data; rescaling columns of numbers can help.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    elif not solution.gap <= tol:
-        warnings.warn(
-            f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
-            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "
-            "Raise max_iter, and rescale columns of very large numbers.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    return largest_useful_radius(model._posed(model._formulation(), X, y, sample_weight).problem)

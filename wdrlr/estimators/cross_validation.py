@@ -16,10 +16,11 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
-from wdrlr.estimators.classifier import WassersteinLogisticRegression, warn_if_uncertified
-from wdrlr.estimators.path import solve_grid
+from wdrlr.estimators.base import RobustClassifier
+from wdrlr.estimators.classifier import WassersteinLogisticRegression
+from wdrlr.estimators.solving import warn_if_uncertified
+from wdrlr.model.encoding import FeatureEncoding
 from wdrlr.model.problem import log_loss
 from wdrlr.solvers.solution import Solution
 
@@ -27,7 +28,7 @@ RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """The radii of the paper's experiments."""
 
 
-class WassersteinLogisticRegressionCV(WassersteinLogisticRegression):
+class WassersteinLogisticRegressionCV(RobustClassifier):
     """``WassersteinLogisticRegression`` with the radius and the l1 penalty chosen by cross-validation.
 
     Every pair of the grid is fitted on the rows outside each fold and judged on the fold; the pair with the smallest
@@ -92,7 +93,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **WassersteinLogisticRegression._parameter_constraints,
+        **RobustClassifier._parameter_constraints,
         "radii": ["array-like"],
         "l1_penalties": ["array-like"],
         "cv": ["cv_object"],
@@ -150,12 +151,12 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         self.verbose = verbose
 
     @property
-    def radius(self) -> float:  # type: ignore[override]
-        """The chosen radius: what is a parameter of the base class is found by ``fit`` here."""
+    def radius(self) -> float:
+        """The chosen radius."""
         return self.radius_
 
     @property
-    def l1_penalty(self) -> float:  # type: ignore[override]
+    def l1_penalty(self) -> float:
         """The chosen penalty."""
         return self.l1_penalty_
 
@@ -181,13 +182,11 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         SeparableDataWarning
             If radius and penalty 0 are chosen and the data are (quasi-)separable.
         """
-        self.__dict__.pop("solution_", None)  # should this fit fail, nothing predicts with old coefficients
+        self._forget()
         grid = list(product(_grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)))
         model = self._at(0.0, 1.0)
-        table, labels = model._learn(X, y)
-        weights = np.ones(len(labels))
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+        table, labels, weights = model._learn(X, y, sample_weight, self.categorical_features)
+        encoding = model._formulation().encode(table)
         scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
         if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
             raise ValueError(
@@ -196,6 +195,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         folds = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_fold)(
                 model,
+                encoding,
                 grid,
                 _Fold(number, table.iloc[train], labels[train], weights[train]),
                 _Fold(number, table.iloc[test], labels[test], weights[test]),
@@ -249,6 +249,7 @@ def _grid(name: str, values: Any) -> list[float]:
 
 def _fit_fold(
     model: WassersteinLogisticRegression,
+    encoding: FeatureEncoding,
     grid: Sequence[tuple[float, float]],
     kept: _Fold,
     held_out: _Fold,
@@ -266,8 +267,10 @@ def _fit_fold(
             f"the rows outside fold {kept.number} of the cross-validation are of one class only; use fewer or "
             "stratified folds."
         )
-    solutions = solve_grid(model, model._problem(*kept[1:]), grid)
-    problem = model._problem(*held_out[1:])
+    formulation = model._formulation()
+    posed = formulation.pose(encoding, *kept[1:])
+    solutions = model._solving().solve_grid(posed.problem, grid)
+    problem = formulation.pose(encoding, *held_out[1:]).problem
     judged = np.empty((len(grid), 2))
     for point, solution in enumerate(solutions):
         margin = problem.y * problem.decision(solution.b)
@@ -275,7 +278,8 @@ def _fit_fold(
         wrong = np.where(problem.y > 0, margin <= 0, margin < 0)
         judged[point] = problem.w @ wrong, problem.w @ log_loss(-margin)
         if scoring is not None:
-            judged[point, 0] = -_score(model, solution, held_out, *scoring)
+            model._keep(formulation, posed, solution)
+            judged[point, 0] = -_score(model, held_out, *scoring)
     return solutions, judged
 
 
@@ -284,10 +288,7 @@ def _takes_weights(scorer: Callable) -> bool:
     return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
-def _score(
-    model: WassersteinLogisticRegression, solution: Solution, held_out: _Fold, scorer: Callable, X: Any, weights: Any
-) -> float:
-    model._take(solution)
+def _score(model: WassersteinLogisticRegression, held_out: _Fold, scorer: Callable, X: Any, weights: Any) -> float:
     y = model.classes_[(held_out.labels > 0).astype(int)]
     score = float(scorer(model, X, y) if weights is None else scorer(model, X, y, sample_weight=weights))
     if np.isnan(score):

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.classifier import WassersteinLogisticRegression, warn_if_uncertified, without_minimiser
-from wdrlr.model.metric import ground_metric
-from wdrlr.model.problem import Problem
-from wdrlr.solvers.registry import chosen_solver
-from wdrlr.solvers.solution import Solution
+from wdrlr.estimators.classifier import WassersteinLogisticRegression
+from wdrlr.estimators.solving import at, warn_if_uncertified, without_minimiser
+from wdrlr.model.encoding import slope_names
 
 
 def fit_path(
@@ -84,26 +82,20 @@ def fit_path(
         raise ValueError("radii, l1_penalties and label_costs need at least one value each.")
     for label_cost, penalty, radius in grid:
         model.set_params(label_cost=label_cost, l1_penalty=penalty, radius=radius)._validate_params()
-    unit = model.set_params(l1_penalty=1.0)._encode(X, y, sample_weight)
+    formulation, solving = model.set_params(l1_penalty=1.0)._formulation(), model._solving()
+    encoding, unit, _ = model._posed(formulation, X, y, sample_weight)
     columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
-    columns += ["intercept", *model.get_feature_names_out()]
+    columns += ["intercept", *slope_names(encoding, model.coding)]
     repeated = sorted(name for name, times in Counter(columns).items() if times > 1)
     if repeated:
         raise ValueError(f"the path would have two columns {', '.join(repeated)}; rename these features.")
-    metrics = [
-        ground_metric(
-            cost, unit.n_numeric, unit.n_categorical, p=model.p, norm=model.norm, metric_scale=model.metric_scale
-        )
-        for cost in label_costs
-    ]
+    shape = unit.n_numeric, unit.n_categorical
+    metrics = [replace(formulation, label_cost=cost).metric(*shape) for cost in label_costs]
     points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
-    solutions = [found for metric in metrics for found in solve_grid(model, replace(unit, metric=metric), points)]
-    plain = [
-        i for i, (_, penalty, radius) in enumerate(grid) if penalty == radius == 0
-    ]  # one problem, whatever the cost
-    if plain:
-        problem = replace(unit, radius=0.0, penalty=0.0 * unit.penalty)
-        bound = without_minimiser(problem, solutions[plain[0]], model.tol).lower
+    solutions = [found for metric in metrics for found in solving.solve_grid(replace(unit, metric=metric), points)]
+    plain = [i for i, (_, penalty, radius) in enumerate(grid) if penalty == radius == 0]
+    if plain:  # one problem, whatever the label cost
+        bound = without_minimiser(at(unit, 0.0, 0.0), solutions[plain[0]], model.tol).lower
         for i in plain:
             solutions[i] = replace(solutions[i], lower=min(solutions[i].lower, bound))
     warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
@@ -112,31 +104,3 @@ def fit_path(
         for point, found in zip(grid, solutions, strict=True)
     ]
     return pd.DataFrame(rows, columns=columns)
-
-
-def solve_grid(
-    model: WassersteinLogisticRegression, unit: Problem, grid: Sequence[tuple[float, float]]
-) -> list[Solution]:
-    """Solve a problem at every (radius, l1 penalty) of a grid, each as the model's ``fit`` would.
-
-    Parameters
-    ----------
-    model
-        Says which solver to use, and how.
-    unit
-        The problem with l1_penalty = 1: its penalty says which coefficients are penalised, its radius plays no role.
-    grid
-        The problems differ in these only, and share what the solver can.
-    """
-    options = {**(model.solver_options or {}), **chosen_solver(model.solver, model.p, model.norm).shared(unit)}
-    return [
-        model._solve(
-            replace(unit, radius=float(radius), penalty=penalty * unit.penalty),
-            model.solver,
-            options,
-            model.conic_solver,
-            model.tol,
-            model.max_iter,
-        )
-        for radius, penalty in grid
-    ]

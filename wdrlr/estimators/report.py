@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from wdrlr.model.encoding import level_matrix, quoted
-from wdrlr.model.metric import ground_metric
+from wdrlr.estimators.formulation import Formulation
+from wdrlr.model.encoding import FeatureEncoding, level_matrix, quoted, slope_names
 from wdrlr.model.problem import level_offsets
-
-if TYPE_CHECKING:
-    from wdrlr.estimators.classifier import WassersteinLogisticRegression
+from wdrlr.solvers.solution import Solution
 
 N_SLOPES = 10
 """How many slopes a report lists."""
 
 
-def as_text(model: WassersteinLogisticRegression) -> str:
+class Fitted(NamedTuple):
+    """What a report is of: attributes of a fitted classifier, without their underscore."""
+
+    name: str
+    classes: np.ndarray
+    formulation: Formulation
+    encoding: FeatureEncoding
+    coef: np.ndarray
+    intercept: np.ndarray
+    solution: Solution
+    tol: float
+    cv_results: pd.DataFrame | None  # None without cross-validation
+    by_scorer: bool
+
+
+def as_text(model: Fitted) -> str:
     """The report of a fitted model as lines of text."""
-    lines = [type(model).__name__]
+    lines = [model.name]
     for title, rows in _sections(model):
         width = max(len(name) for name, _ in rows)
         lines += ["", title, *(f"  {name.ljust(width)}  {text}" for name, text in rows)]
     return "\n".join(lines)
 
 
-def as_html(model: WassersteinLogisticRegression) -> str:
+def as_html(model: Fitted) -> str:
     """The report of a fitted model as HTML, one folded table a section."""
     parts = []
     for title, rows in _sections(model):
@@ -39,41 +53,41 @@ def as_html(model: WassersteinLogisticRegression) -> str:
     return "".join(parts)
 
 
-def _sections(model: WassersteinLogisticRegression) -> list[tuple[str, list[tuple[str, str]]]]:
+def _sections(model: Fitted) -> list[tuple[str, list[tuple[str, str]]]]:
     return [("The fit", _fit(model)), ("The adversary", _adversary(model)), ("The largest slopes", _slopes(model))]
 
 
-def _fit(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
-    n, n_levels = len(model.encoding_.numeric), model.encoding_.n_levels
+def _fit(model: Fitted) -> list[tuple[str, str]]:
+    n, n_levels = len(model.encoding.numeric), model.encoding.n_levels
+    radius, penalty, solution = model.formulation.radius, model.formulation.l1_penalty, model.solution
     rows = [
-        ("classes", f"{quoted(model.classes_)}; the second one is where f > 0"),
+        ("classes", f"{quoted(model.classes)}; the second one is where f > 0"),
         ("features", f"{n} numeric, {len(n_levels)} categorical with {sum(n_levels)} levels"),
-        ("radius", f"{model.radius:g}"),
-        ("label cost", f"{model.label_cost}"),
+        ("radius", f"{radius:g}"),
+        ("label cost", f"{model.formulation.label_cost}"),
     ]
-    if model.l1_penalty:
-        rows.append(("l1 penalty", f"{model.l1_penalty:g}"))
-    if hasattr(model, "cv_results_"):
-        at = (model.cv_results_["radius"] == model.radius) & (model.cv_results_["l1_penalty"] == model.l1_penalty)
-        chosen = model.cv_results_[at].iloc[0]
-        judged = f"error {chosen['error']:.4f}" if model.scoring is None else f"score {-chosen['error']:.4f}"
+    if penalty:
+        rows.append(("l1 penalty", f"{penalty:g}"))
+    if (results := model.cv_results) is not None:
+        chosen = results[(results["radius"] == radius) & (results["l1_penalty"] == penalty)].iloc[0]
+        judged = f"score {-chosen['error']:.4f}" if model.by_scorer else f"error {chosen['error']:.4f}"
         rows.append(
             (
                 "chosen among",
-                f"{len(model.cv_results_)} pairs of radius and penalty: cross-validated {judged} "
+                f"{len(results)} pairs of radius and penalty: cross-validated {judged} "
                 f"(standard error {chosen['error_se']:.4f})",
             )
         )
-    certified = "certified" if model.gap_ <= model.tol else "NOT certified"
+    certified = "certified" if solution.gap <= model.tol else "NOT certified"
     return [
         *rows,
-        ("objective", f"{model.objective_:.7f}, worst-case log-loss{' and penalty' if model.l1_penalty else ''}"),
-        ("certificate", f"at most {model.gap_:.1e} above the optimum: {certified} to tol={model.tol:g}"),
-        ("work", f"{model.n_iter_} steps, {model.n_cuts_} active cuts, {model.solution_.solver_seconds:.2f} s"),
+        ("objective", f"{solution.upper:.7f}, worst-case log-loss{' and penalty' if penalty else ''}"),
+        ("certificate", f"at most {solution.gap:.1e} above the optimum: {certified} to tol={model.tol:g}"),
+        ("work", f"{max(solution.n_rounds, 1)} steps, {solution.n_cuts} active cuts, {solution.solver_seconds:.2f} s"),
     ]
 
 
-def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
+def _adversary(model: Fitted) -> list[tuple[str, str]]:
     """What pays for the adversary, from the prices alone: it may change a row where that raises the loss by more.
 
     The log-loss has slopes between 0 and 1. So changing a feature pays only if the scores of its levels differ by more
@@ -81,17 +95,16 @@ def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
     alone raises the loss by y f, for the price lam kappa. Moving numbers never pays, since dual_norm(b_N) <= lam, and
     where the two are equal it costs nothing in the limit (Lemma 1). All costs are over the metric's scale.
     """
-    if model.radius == 0:
-        penalised = ", with a penalty" if model.l1_penalty else ""
+    formulation = model.formulation
+    if formulation.radius == 0:
+        penalised = ", with a penalty" if formulation.l1_penalty else ""
         return [("none", f"the radius is 0: logistic regression on the data as they are{penalised}")]
-    lam = model.transport_multiplier_
-    n, n_levels = len(model.encoding_.numeric), model.encoding_.n_levels
-    metric = ground_metric(
-        model.label_cost, n, len(n_levels), p=model.p, norm=model.norm, metric_scale=model.metric_scale
-    )
+    lam = model.solution.lam
+    n, n_levels = len(model.encoding.numeric), model.encoding.n_levels
+    metric = formulation.metric(n, len(n_levels))
     rows = [("multiplier", f"{lam:.4g}: what a unit of radius adds to the worst-case loss")]
-    if not model.coef_.any():
-        why = "the radius and the penalty leave" if model.l1_penalty else "the radius leaves"
+    if not model.coef.any():
+        why = "the radius and the penalty leave" if formulation.l1_penalty else "the radius leaves"
         rows.append(("slopes", f"all are 0: {why} no feature of use (see radius_max)"))
         return rows
     if np.isinf(metric.label_change):
@@ -101,18 +114,18 @@ def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
             ("labels", f"changed where a row is on the right side by more than {lam * metric.label_change:.4g}")
         )
     if n:
-        norm = metric.dual_norm(model.coef_[0, :n])
+        norm = metric.dual_norm(model.coef[0, :n])
         at_limit = norm >= lam * (1 - 1e-6)
         moved = "in the limit a little mass is moved very far" if at_limit else "moving them does not pay"
         rows.append(("numbers", f"dual norm of the slopes {norm:.4g} of {lam:.4g}: {moved}"))
-    if n_levels and model.categories_are_numbers:
+    if n_levels and formulation.change is not None:  # MT
         rows.append(("categories", "taken for numbers, as are their dummies"))
     elif n_levels:
         price = lam * np.diff(metric.level_changes(len(n_levels))).min()
         spread = _spreads(model)
         pays = [
-            f"{model.encoding_.names[j]} ({spread[i]:.3g})"
-            for i, j in sorted(enumerate(model.encoding_.categorical), key=lambda pair: -spread[pair[0]])
+            f"{model.encoding.names[j]} ({spread[i]:.3g})"
+            for i, j in sorted(enumerate(model.encoding.categorical), key=lambda pair: -spread[pair[0]])
             if spread[i] > price
         ]
         rows.append(("price", f"{price:.4g} for changing a category"))
@@ -121,20 +134,20 @@ def _adversary(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
     return rows
 
 
-def _spreads(model: WassersteinLogisticRegression) -> np.ndarray:
+def _spreads(model: Fitted) -> np.ndarray:
     """How far apart the scores of each categorical feature's levels are, seen in fit or not; shape (m,)."""
-    n_levels = model.encoding_.n_levels
-    scores = level_matrix(n_levels, model.coding) @ model.coef_[0, len(model.encoding_.numeric) :]
+    n_levels = model.encoding.n_levels
+    scores = level_matrix(n_levels, model.formulation.coding) @ model.coef[0, len(model.encoding.numeric) :]
     starts = level_offsets(n_levels)
     return np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
 
 
-def _slopes(model: WassersteinLogisticRegression) -> list[tuple[str, str]]:
-    names, slopes = model.get_feature_names_out(), model.coef_[0]
+def _slopes(model: Fitted) -> list[tuple[str, str]]:
+    names, slopes = slope_names(model.encoding, model.formulation.coding), model.coef[0]
     order = np.argsort(-np.abs(slopes), kind="stable")
     shown = [(str(names[j]), f"{slopes[j]:+.4f}") for j in order[:N_SLOPES] if slopes[j]]
     rest = int(np.count_nonzero(slopes)) - len(shown)
-    rows = [("intercept", f"{model.intercept_[0]:+.4f}"), *shown]
+    rows = [("intercept", f"{model.intercept[0]:+.4f}"), *shown]
     if rest:
         rows.append(("...", f"{rest} more that are not 0"))
     if not slopes.all():

@@ -20,11 +20,11 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from wdrlr.estimators.classifier import WassersteinLogisticRegression
+from wdrlr.estimators.base import RobustClassifier
+from wdrlr.estimators.solving import at
 from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import Problem
 
@@ -32,7 +32,38 @@ N_SIMULATIONS = 10_000
 """Draws of Z behind the quantile of PI: its relative standard error is then below 1 %."""
 
 
-class ContinuousLogisticRegression(WassersteinLogisticRegression):
+def dummy_values(problem: Problem) -> tuple[float, float]:
+    """The two values of a dummy: 0 and 1, or with the coding "pm1" -1 and +1."""
+    return float(problem.level_matrix.min(initial=0.0)), float(problem.level_matrix.max(initial=1.0))
+
+
+def dummies_as_numbers(problem: Problem, flip_cost: float = 1.0) -> tuple[Problem, np.ndarray]:
+    """MT's problem of the same rows: every dummy is a number, and its flip costs ``flip_cost``.
+
+    A dummy moves by c for the cost of 1. The metric with c times its costs, over c times its scale, is the same, and in
+    it every dummy counts as it moves, so that all slopes of dummies keep their meaning.
+
+    Returns
+    -------
+    Problem
+    stretch : ndarray of shape (n + k,)
+        c for a number, 1 for a dummy: by what the columns are multiplied, and the slopes divided.
+    """
+    low, high = dummy_values(problem)
+    c = (high - low) / flip_cost
+    stretch = np.repeat([c, 1.0], [problem.n_numeric, problem.level_matrix.shape[1]])
+    changed = replace(
+        problem,
+        x=problem.design(np.arange(problem.n_samples), problem.z)[:, 1:] * stretch,
+        z=np.zeros((problem.n_samples, 0), dtype=problem.z.dtype),
+        n_levels=(),
+        level_matrix=np.zeros((0, 0)),
+        metric=GroundMetric(c * problem.metric.label_cost, scale=c * problem.metric.scale),
+    )
+    return changed, stretch
+
+
+class ContinuousLogisticRegression(RobustClassifier):
     """MT: Wasserstein logistic regression in which every dummy is a number.
 
         minimise over b and lam:  lam radius + sum_i w_i s_i
@@ -50,7 +81,8 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
     radius, label_cost, metric_scale, categorical_features, coding, solver, conic_solver, tol, max_iter, verbose
         As in ``WassersteinLogisticRegression``; "n_categorical" and "unit" count features, not dummies.
     coef_bound : float or None, default None
-        Bound on the size of every coefficient. With the coding "pm1", a number's slope is bounded by twice this.
+        Bound on the size of every coefficient. With the coding "pm1" and categories, a number's slope is bounded by
+        twice this.
 
     Attributes
     ----------
@@ -66,13 +98,6 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
     >>> bool(model.gap_ <= 1e-6)
     True
     """
-
-    flip_cost = 1.0  # what a dummy's flip costs; 2 is |z - z'| between -1 and +1
-
-    # What the base class reads and what is fixed here.
-    p, norm, l1_penalty, penalize_intercept, fit_intercept = 1.0, "l1", 0.0, False, True
-    handle_unknown, solver_options, warm_start = "error", None, False
-    categories_are_numbers = True
 
     def __init__(
         self,
@@ -100,45 +125,15 @@ class ContinuousLogisticRegression(WassersteinLogisticRegression):
         self.max_iter = max_iter
         self.verbose = verbose
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ContinuousLogisticRegression:
         """Fit the model; as ``WassersteinLogisticRegression.fit``."""
-        super().fit(X, y, sample_weight)
-        self.coef_ = self.coef_ * self._stretch()
-        return self
-
-    def _coefficients(self) -> np.ndarray:
-        return np.concatenate([self.intercept_, self.coef_[0] / self._stretch()])
-
-    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
-        # Its worst case leaves the levels, so dummies are what there is to show.
-        return pd.DataFrame(x / self._stretch(), columns=self.get_feature_names_out())
-
-    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
-        # A dummy moves by c for the cost of 1. The metric with c times its costs, over c times its scale, is the same,
-        # and in it every dummy counts as it moves, so that all slopes of dummies keep their meaning.
-        mixed = super()._problem(table, labels, sample_weight, merge)
-        everything = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1:]
-        c = self._move()
-        return replace(
-            mixed,
-            x=everything * self._stretch(),
-            z=np.zeros((mixed.n_samples, 0), dtype=mixed.z.dtype),
-            n_levels=(),
-            level_matrix=np.zeros((0, 0)),
-            metric=GroundMetric(c * mixed.metric.label_cost, scale=c * mixed.metric.scale),
-        )
-
-    def _move(self) -> float:
-        """c, how far a dummy moves for the cost of 1."""
-        return (2.0 if self.coding == "pm1" else 1.0) / self.flip_cost
-
-    def _stretch(self) -> np.ndarray:
-        """c for a number, 1 for a dummy: by what the columns are multiplied, and the slopes divided; shape (n + k,)."""
-        n, k = len(self.encoding_.numeric), sum(self.encoding_.n_levels) - len(self.encoding_.n_levels)
-        return np.repeat([self._move(), 1.0], [n, k])
+        self._forget()
+        formulation = self._formulation(change=dummies_as_numbers)
+        return self._fit_posed(formulation, self._posed(formulation, X, y, sample_weight))
 
 
-class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
+class ProfileInferenceLogisticRegression(RobustClassifier):
     """PI: l1-penalised logistic regression whose penalty is a quantile, without cross-validation.
 
         minimise over b:  sum_i w_i L(-y_i f(x_i)) + penalty ||b||_1,     penalty = eta / sqrt(N),
@@ -179,13 +174,8 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
     0.22
     """
 
-    radius, label_cost, p, norm, metric_scale, coef_bound = 0.0, 1.0, 1.0, "l1", None, None
-    l1_penalty, penalize_intercept, fit_intercept = 0.0, True, True
-    categorical_features, coding, handle_unknown = "from_dtype", "pm1", "error"
-    solver_options, warm_start = None, False
-
     _parameter_constraints: ClassVar[dict] = {
-        **WassersteinLogisticRegression._parameter_constraints,
+        **RobustClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="neither")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
@@ -208,23 +198,36 @@ class ProfileInferenceLogisticRegression(WassersteinLogisticRegression):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def _encode(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        problem = super()._encode(X, y, sample_weight)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ProfileInferenceLogisticRegression:
+        """Find the penalty and fit the model; as ``WassersteinLogisticRegression.fit``."""
+        self._forget()
+        unit = self._formulation(radius=0.0, l1_penalty=1.0, penalize_intercept=True, coding="pm1")
+        rows = self._learn(X, y, sample_weight, unit.categorical_features)
+        posed = unit.fit(*rows)
         start = perf_counter()
-        n_rows = _check_sample_weight(sample_weight, np.empty((_num_samples(y), 0)), dtype=np.float64).sum()
-        if n_rows < 2:
-            raise ValueError(
-                f"sample_weight sums to {n_rows:.3g}, but it counts rows here, and two classes need at least 2; scale "
-                "it so that its sum is the number of rows that it stands for."
-            )
-        rows = problem.design(np.arange(problem.n_samples), problem.z)
-        second_moments = rows.T @ (problem.w[:, None] * rows)
-        eta = quantile_of_largest(second_moments, self.alpha, np.random.default_rng(self.random_state))
-        self.penalty_ = float(eta / np.sqrt(n_rows))
+        self.penalty_ = profile_penalty(posed.problem, rows[2].sum(), self.random_state, self.alpha)
         self.identification_seconds_ = perf_counter() - start
-        penalty = np.full(problem.n_coefficients, self.penalty_)
-        penalty[0] *= self.penalize_intercept
-        return replace(problem, penalty=penalty)
+        posed = posed._replace(problem=at(posed.problem, 0.0, self.penalty_))
+        return self._fit_posed(replace(unit, l1_penalty=self.penalty_), posed)
+
+
+def profile_penalty(problem: Problem, n_rows: float, random_state: int, alpha: float = 0.05) -> float:
+    """The penalty of PI, eta / sqrt(n_rows); see ``ProfileInferenceLogisticRegression``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 rows.
+    """
+    if n_rows < 2:
+        raise ValueError(
+            f"sample_weight sums to {n_rows:.3g}, but it counts rows here, and two classes need at least 2; scale "
+            "it so that its sum is the number of rows that it stands for."
+        )
+    rows = problem.design(np.arange(problem.n_samples), problem.z)
+    second_moments = rows.T @ (problem.w[:, None] * rows)
+    return float(quantile_of_largest(second_moments, alpha, np.random.default_rng(random_state)) / np.sqrt(n_rows))
 
 
 def quantile_of_largest(covariance: np.ndarray, alpha: float, rng: np.random.Generator) -> float:

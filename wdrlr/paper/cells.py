@@ -12,7 +12,7 @@ import traceback
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from functools import cache, lru_cache
@@ -27,16 +27,17 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
 from wdrlr.estimators.cross_validation import choose_point
-from wdrlr.estimators.path import solve_grid
+from wdrlr.estimators.formulation import Formulation, Posed
+from wdrlr.estimators.solving import Solving, at
 from wdrlr.paper.methods import METHODS, Method
 from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.paper.results import load_rows, other_versions, save_rows, to_frame, versions
 from wdrlr.paper.store import Row, check_writable
 from wdrlr.solvers.conic import choose_conic_solver
 from wdrlr.solvers.registry import SOLVERS
+from wdrlr.solvers.solution import Solution
 
 BACKENDS = ("loky", "sequential", "dask")
 
@@ -198,7 +199,7 @@ def _outcomes(cells: Sequence[Cell], n_jobs: int, backend: str, scheduler: str) 
             yield outcomes
 
 
-def _outcomes_by_joblib(cells: Sequence[Cell], n_jobs: int, backend: str) -> Iterator[Outcome]:
+def _outcomes_by_joblib(cells: Sequence[Cell], n_jobs: int, backend: str) -> Generator[Outcome, None, None]:
     """The outcomes of the cells, in the order in which they are finished, even if worker processes are killed.
 
     A dead worker breaks the whole pool, and nobody knows whose cell it was. All that can have been running are run
@@ -312,24 +313,23 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
     final fit are counted in the row, not shown.
     """
     data = _load(dataset)
-    y = np.asarray(data.y)
-    train, test = split_rows(len(y), dataset, seed, split)
-    X = prepare_reference(prepare_numbers(data.X, train), method.coding(protocol))
-    X_train, y_train = X.iloc[train], y[train]
+    train, test = split_rows(len(data.y), dataset, seed, split)
+    X = prepare_reference(prepare_numbers(data.X, train), method.formulation(protocol).coding)
+    rows = Rows(X, np.asarray(data.y, dtype=float))
+    training, solving = rows.part(train), Solving(method.solver or solver, tol=tol)
     random_state = int(_generator(dataset, seed, 2, split).integers(2**32))
     with _collected_warnings():
-        _warm_up(protocol, method, solver)
+        _warm_up(protocol, method, solving.solver)
     with threadpool_limits(1), _collected_warnings() as caught:
         start = time.perf_counter()
-        radius, gamma, cv_error, fits = _choose(X_train, y_train, protocol, method, tol, solver)
+        radius, gamma, cv_error, fits = _choose(training, protocol, method, solving)
         cv_seconds = time.perf_counter() - start
-        final = method.estimator(radius, gamma, protocol, tol, solver, random_state)
         start = time.perf_counter()
-        final.fit(X_train, y_train)
+        final = fit_method(training, (radius, gamma), method, protocol, solving, random_state)
         seconds = time.perf_counter() - start
-    identification_seconds = float(getattr(final, "identification_seconds_", np.nan))
-    constant = not np.any(final.coef_)
-    gaps = [*(fit.gap for fit in fits), final.gap_]
+    solution = final.solution
+    constant = not np.any(solution.b[1:])
+    gaps = [*(fit.gap for fit in fits), solution.gap]
     return {
         "dataset": dataset,
         "protocol": protocol.name,
@@ -343,21 +343,21 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "radius": radius,
         "gamma": gamma,
         "cv_error": cv_error,
-        "test_error": _error(final, y_train, X.iloc[test], y[test]),
+        "test_error": _error(final, training, rows.part(test)),
         "constant": constant,
         "n_constant": sum(fit.constant for fit in fits) + constant,
-        "objective": float(final.objective_),
-        "gap": float(final.gap_),
-        "n_iter": int(np.max(final.n_iter_)),
-        "n_cuts": int(final.n_cuts_),
+        "objective": float(solution.upper),
+        "gap": float(solution.gap),
+        "n_iter": max(solution.n_rounds, 1),
+        "n_cuts": solution.n_cuts,
         "conic_solver": "" if solver == "tailored" else choose_conic_solver("auto"),
         "n_fits": len(gaps),
         "n_uncertified": sum(not gap <= tol for gap in gaps),  # a nan is not certified either
         "n_warnings": len(caught),
         "warning": _examples(caught),
-        "seconds": seconds - float(np.nan_to_num(identification_seconds)),
-        "solver_seconds": final.solution_.separation_seconds + final.solution_.solver_seconds,
-        "identification_seconds": identification_seconds,
+        "seconds": seconds - float(np.nan_to_num(final.identification_seconds)),
+        "solver_seconds": solution.separation_seconds + solution.solver_seconds,
+        "identification_seconds": final.identification_seconds,
         "cv_seconds": cv_seconds,
         "versions": versions(),
     }
@@ -416,6 +416,16 @@ def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
     return X
 
 
+class Rows(NamedTuple):
+    """Rows to fit, or to count errors on."""
+
+    X: pd.DataFrame
+    y: np.ndarray  # -1.0 or +1.0
+
+    def part(self, rows: np.ndarray) -> "Rows":
+        return Rows(self.X.iloc[rows], self.y[rows])
+
+
 class FoldFit(NamedTuple):
     """What is kept of a fit of the cross-validation."""
 
@@ -425,67 +435,79 @@ class FoldFit(NamedTuple):
 
 
 def _choose(
-    X: pd.DataFrame, y: np.ndarray, protocol: Protocol, method: Method, tol: float, solver: str
+    rows: Rows, protocol: Protocol, method: Method, solving: Solving
 ) -> tuple[float, float, float, list[FoldFit]]:
     """The chosen radius and gamma, their mean error over the folds, and all fits made."""
     grid = method.grid(protocol)
     if len(grid) == 1:
         return *grid[0], np.nan, []
-    folds = []
-    for held_out in np.array_split(np.arange(len(y)), N_FOLDS):
-        kept = np.delete(np.arange(len(y)), held_out)
-        folds.append(
-            fit_fold(X.iloc[kept], y[kept], X.iloc[held_out], y[held_out], grid, protocol, method, tol, solver)
-        )
+    formulation, folds = method.formulation(protocol), []
+    everyone = np.arange(len(rows.y))
+    for held_out in np.array_split(everyone, N_FOLDS):
+        kept = np.delete(everyone, held_out)
+        folds.append(fit_fold(rows.part(kept), rows.part(held_out), grid, formulation, solving))
     mean_errors = np.mean([[fit.error for fit in fits] for fits in folds], axis=0)
     radius, gamma = choose_point(grid, mean_errors, protocol.ties)
     return radius, gamma, float(mean_errors.min()), [fit for fits in folds for fit in fits]
 
 
 def fit_fold(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    X_held_out: pd.DataFrame,
-    y_held_out: np.ndarray,
-    grid: Sequence[tuple[float, float]],
-    protocol: Protocol,
-    method: Method,
-    tol: float,
-    solver: str,
+    kept: Rows, held_out: Rows, grid: Sequence[tuple[float, float]], formulation: Formulation, solving: Solving
 ) -> list[FoldFit]:
-    """Fit every point of the grid on X and y, and count the errors on the rows held out.
+    """Fit every point of the grid on the rows kept, and count the errors on the rows held out.
 
-    The results are those of `method.estimator(...).fit(X, y)` at each point, but the rows are encoded once: the
-    problems differ in their radius and penalty only, and share the solver's coordinates.
+    The results are those of `fit_method` at each point, but the rows are encoded once: the problems differ in their
+    radius and penalty only, and share what the solver can.
     """
-    model = method.estimator(0.0, 1.0, protocol, tol, solver)
-    unit = model._encode(X, y, None)  # its penalty says which coefficients gamma counts
-    held_out = model._problem(X_held_out, y_held_out.astype(float), None)
+    encoding, unit, _ = formulation.fit(*kept, np.ones(len(kept.y)))
+    others = formulation.pose(encoding, *held_out, np.ones(len(held_out.y))).problem
     fits = []
-    for solution in solve_grid(model, unit, grid):
-        if np.any(solution.b):
-            predicted = np.where(held_out.decision(solution.b) > 0, 1, -1)
-        else:
-            predicted = _majority(y)
-        error = float(held_out.w[predicted != held_out.y].sum())
+    for solution in solving.solve_grid(unit, grid):
+        f = others.decision(solution.b) if np.any(solution.b) else None
+        error = float(others.w[_predicted(f, kept.y) != others.y].sum())
         fits.append(FoldFit(error, solution.gap, not np.any(solution.b[1:])))
     return fits
 
 
-def _error(fitted: WassersteinLogisticRegression, y_fitted: np.ndarray, X: pd.DataFrame, y: np.ndarray) -> float:
-    """Share of the rows that `fitted` misclassifies.
+class Fit(NamedTuple):
+    """A method fitted on a whole training part."""
+
+    formulation: Formulation
+    posed: Posed
+    solution: Solution
+    identification_seconds: float  # nan where the method finds no penalty by itself
+
+
+def fit_method(
+    rows: Rows, point: tuple[float, float], method: Method, protocol: Protocol, solving: Solving, random_state: int
+) -> Fit:
+    """Fit a method at one (radius, gamma), from cold."""
+    formulation = method.formulation(protocol)
+    posed = formulation.fit(*rows, np.ones(len(rows.y)))
+    radius, penalty = point
+    seconds = np.nan
+    if method.penalty is not None:
+        start = time.perf_counter()
+        penalty = method.penalty(posed.problem, len(rows.y), random_state)
+        seconds = time.perf_counter() - start
+    return Fit(formulation, posed, solving.fit(at(posed.problem, radius, penalty)), seconds)
+
+
+def _error(fit: Fit, fitted: Rows, others: Rows) -> float:
+    """Share of the other rows that `fit` misclassifies.
 
     Where all coefficients are exactly 0 the model says nothing about a row, and the majority class of the
     labels it was fitted on is predicted.
     """
-    says_nothing = not (np.any(fitted.coef_) or np.any(fitted.intercept_))
-    predicted = _majority(y_fitted) if says_nothing else fitted.predict(X)
-    return float(np.mean(predicted != y))
+    coef, intercept = fit.posed.read(fit.solution.b)
+    says_nothing = not (np.any(coef) or np.any(intercept))
+    f = None if says_nothing else fit.formulation.decision(fit.posed.encoding, coef, intercept, others.X)
+    return float(np.mean(_predicted(f, fitted.y) != others.y))
 
 
-def _majority(y: np.ndarray) -> int:
-    """The label, -1 or +1, that more rows have; +1 if both are equally frequent."""
-    return 1 if np.sum(y) >= 0 else -1
+def _predicted(f: np.ndarray | None, y_fitted: np.ndarray) -> np.ndarray:
+    """The labels, -1 or +1, at f; the one that more of the fitted rows have, +1 of equally many, if f is None."""
+    return np.where(f > 0 if f is not None else np.sum(y_fitted) >= 0, 1, -1)
 
 
 @cache
@@ -493,20 +515,20 @@ def _warm_up(protocol: Protocol, method: Method, solver: str) -> None:
     """Pay for imports and compilation, once per process, before a clock runs."""
     X = pd.DataFrame({"z": pd.Categorical(["a", "a", "b", "b", "b"])})
     grid = method.grid(protocol)
-    radius, gamma = grid[len(grid) // 2]
-    method.estimator(radius, gamma, protocol, 1e-3, solver).fit(X, np.array([1, -1, 1, -1, -1]))
+    rows = Rows(X, np.array([1.0, -1.0, 1.0, -1.0, -1.0]))
+    fit_method(rows, grid[len(grid) // 2], method, protocol, Solving(solver, tol=1e-3), 0)
 
 
-def _examples(caught: Sequence[Warning]) -> str:
+def _examples(caught: Sequence[Warning | str]) -> str:
     """The first line of the first warning of each category."""
     first = {type(message).__name__: str(message).partition("\n")[0] for message in reversed(caught)}
     return " | ".join(f"{category}: {first[category]}" for category in sorted(first))
 
 
 @contextmanager
-def _collected_warnings() -> Iterator[list[Warning]]:
+def _collected_warnings() -> Iterator[list[Warning | str]]:
     """The convergence warnings (separable data included) raised inside; other warnings go their usual way."""
-    collected: list[Warning] = []
+    collected: list[Warning | str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         yield collected

@@ -1,17 +1,20 @@
 """The columns of the paper's Tables 1 to 4 as objects: what is fitted, and over which grid it is chosen."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
-from wdrlr import WassersteinLogisticRegression
-from wdrlr.paper.baselines import ContinuousLogisticRegression, ProfileInferenceLogisticRegression
+import wdrlr.paper.residue  # noqa: F401  (its solvers are known then, in every worker)
+from wdrlr.estimators.formulation import Formulation, Stretch
+from wdrlr.model.problem import Problem
+from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
 from wdrlr.paper.protocols import Protocol
 
 
 @dataclass(frozen=True)
 class Method:
-    """One column of the tables: a family of estimators and the grid to choose from by cross-validation.
+    """One column of the tables: what is fitted, and the grid to choose from by cross-validation.
 
     LR and r-LR are the paper's problem at radius 0: the tailored solver minimises and certifies them too.
 
@@ -23,8 +26,6 @@ class Method:
         What the tables print above the column, in LaTeX.
     group
         Methods of one group are compared in italics: "unregularized", "regularized" and "numerical".
-    model
-        The class of the estimators.
     label_cost
         kappa of the ground metric: a number, or "n_categorical" for the paper's kappa = m.
     chooses
@@ -32,18 +33,27 @@ class Method:
         "both" or "nothing"; what is not chosen is 0.
     robust
         Whether the protocol's bound on the coefficients applies (to the DRO problems and MT, not to plain LR).
-    settings
-        Attributes of the estimators that differ from what protocol and method say; see `wdrlr.paper.differences`.
+    coding, penalize_intercept
+        Those of the method; None for the protocol's.
+    change
+        Makes another problem of the paper's, see `Formulation`.
+    penalty
+        Finds the l1 penalty without cross-validation, from a problem, its number of rows and the seed of a simulation.
+    solver
+        The name of a registered solver that is used whatever the cell's is; None for the cell's.
     """
 
     name: str
     label: str
     group: str
-    model: type[WassersteinLogisticRegression] = WassersteinLogisticRegression
     label_cost: float | Literal["n_categorical"] = 1.0
     chooses: Literal["nothing", "radius", "gamma", "both"] = "nothing"
     robust: bool = True
-    settings: dict[str, object] = field(default_factory=dict, hash=False)
+    coding: Literal["onehot", "pm1"] | None = None
+    penalize_intercept: bool | None = None
+    change: Callable[[Problem], tuple[Problem, Stretch]] | None = None
+    penalty: Callable[[Problem, float, int], float] | None = None
+    solver: str | None = None
 
     def grid(self, protocol: Protocol) -> list[tuple[float, float]]:
         """All pairs (radius, gamma). One pair needs no cross-validation."""
@@ -59,39 +69,26 @@ class Method:
     @property
     def is_proposed(self) -> bool:
         """Whether it is one of the methods that the paper proposes: DRO and r-DRO."""
-        return self.model is WassersteinLogisticRegression and self.chooses in ("radius", "both")
+        return self.change is None and self.chooses in ("radius", "both")
 
-    def coding(self, protocol: Protocol) -> str:
-        """The coding of the estimators: the protocol's, but PI has its own."""
-        is_PI = self.model is ProfileInferenceLogisticRegression
-        return self.settings.get("coding", ProfileInferenceLogisticRegression.coding if is_PI else protocol.coding)
-
-    def estimator(
-        self, radius: float, gamma: float, protocol: Protocol, tol: float, solver: str, random_state: int = 0
-    ) -> WassersteinLogisticRegression:
-        """The unfitted estimator at one point of the grid; `random_state` is for the one that simulates, PI."""
-        if self.model is ProfileInferenceLogisticRegression:
-            parameters = {"random_state": random_state}
-        else:
-            parameters = {
-                "radius": radius,
-                "label_cost": self.label_cost,
-                "metric_scale": protocol.metric_scale,
-                "coding": protocol.coding,
-                "coef_bound": protocol.coef_bound if self.robust else None,
-            }
-            if self.model is not ContinuousLogisticRegression:
-                parameters |= {"l1_penalty": gamma, "penalize_intercept": protocol.penalize_intercept}
-        estimator = self.model(solver=solver, tol=tol, **parameters)
-        for name, value in self.settings.items():
-            setattr(estimator, name, value)
-        return estimator
+    def formulation(self, protocol: Protocol) -> Formulation:
+        """What makes a problem of a table, with an l1 penalty of 1: radius and penalty come from the grid."""
+        intercept = self.penalize_intercept
+        return Formulation(
+            label_cost=self.label_cost,
+            metric_scale=protocol.metric_scale,
+            l1_penalty=1.0,
+            penalize_intercept=protocol.penalize_intercept if intercept is None else intercept,
+            coding=self.coding or protocol.coding,
+            coef_bound=protocol.coef_bound if self.robust else None,
+            change=self.change,
+        )
 
 
-_KAPPA = {"kappa_1": (r"$\kappa = 1$", 1.0), "kappa_m": (r"$\kappa = m$", "n_categorical")}
+_KAPPA: dict[str, tuple[str, Any]] = {"kappa_1": (r"$\kappa = 1$", 1.0), "kappa_m": (r"$\kappa = m$", "n_categorical")}
 
 
-def _for_both_label_costs(name: str, group: str, **fields) -> list[Method]:
+def _for_both_label_costs(name: str, group: str, **fields: Any) -> list[Method]:
     return [
         Method(f"{name}_{suffix}", f"{name} ({label})", group, label_cost=kappa, **fields)
         for suffix, (label, kappa) in _KAPPA.items()
@@ -105,8 +102,14 @@ METHODS = {
         *_for_both_label_costs("DRO", "unregularized", chooses="radius"),
         Method("r-LR", "r-LR", "regularized", chooses="gamma", robust=False),
         *_for_both_label_costs("r-DRO", "regularized", chooses="both"),
-        *_for_both_label_costs("MT", "numerical", model=ContinuousLogisticRegression, chooses="radius"),
-        Method("PI", "PI", "numerical", model=ProfileInferenceLogisticRegression, robust=False),
+        *_for_both_label_costs("MT", "numerical", chooses="radius", change=dummies_as_numbers),
+        Method(
+            *("PI", "PI", "numerical"),
+            robust=False,
+            coding="pm1",
+            penalize_intercept=True,
+            penalty=profile_penalty,
+        ),
     )
 }
 """The methods by name, in the order in which the paper prints them."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.encoding import level_matrix
-from wdrlr.model.metric import ground_metric
 from wdrlr.model.problem import Problem, log_loss
 
 
@@ -68,20 +68,10 @@ def categorical_problem(
 ) -> Problem:
     """The problem of data with categories only: 0/1 dummies, p = 1, equal weights, no penalty, no bound.
 
-    ``label_cost`` and ``metric_scale`` are those of ``metric.ground_metric``.
+    ``label_cost`` and ``metric_scale`` are those of ``Formulation``.
     """
-    matrix = level_matrix(tuple(n_levels), "onehot")
-    return Problem(
-        x=np.zeros((len(y), 0)),
-        z=z,
-        y=y,
-        w=np.full(len(y), 1 / len(y)),
-        n_levels=tuple(n_levels),
-        level_matrix=matrix,
-        metric=ground_metric(label_cost, 0, len(n_levels), metric_scale=metric_scale),
-        radius=float(radius),
-        penalty=np.zeros(1 + matrix.shape[1]),
-    )
+    formulation = Formulation(radius, label_cost, metric_scale=metric_scale)
+    return formulation.problem(np.zeros((len(y), 0)), z, y, np.full(len(y), 1 / len(y)), tuple(n_levels))
 
 
 def true_loss(b: np.ndarray, data: Synthetic) -> float:

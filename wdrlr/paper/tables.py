@@ -106,7 +106,7 @@ def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     shown = summary["ours"].round(2)
     splits = rows.groupby(["dataset", "method"])["split"].agg(frozenset).groupby("dataset").nunique()
     paired = summary["dataset"].map(splits) == 1
-    by_dataset, by_group = [summary["dataset"]], [summary["dataset"], summary["method"].map(_GROUPS)]
+    by_dataset, by_group = [summary["dataset"]], [summary["dataset"], summary["method"].map(_groups())]
     summary["best_overall"] = paired & (shown == shown.groupby(by_dataset).transform("min"))
     summary["best_in_group"] = paired & (shown == shown.groupby(by_group).transform("min"))
     wins = assess_wins(rows, statistic).set_index(["dataset", "method"])[["dagger", "double_dagger"]]
@@ -205,7 +205,7 @@ def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
     }
     counts = cells.groupby("method")[list(marks.values())].sum().reindex(_methods(summary), fill_value=0)
     counts = counts.rename(columns={mark: name for name, mark in marks.items()})
-    counts.insert(0, "group", counts.index.map(_GROUPS))
+    counts.insert(0, "group", counts.index.map(_groups()))
     counts.insert(1, "of", cells["dataset"].nunique())
     return counts
 
@@ -301,7 +301,8 @@ def save_table(summary: pd.DataFrame, table: str, folder: Path, name: str) -> li
     return list(contents)
 
 
-_GROUPS = {name: method.group for name, method in METHODS.items()}
+def _groups() -> dict[str, str]:
+    return {name: method.group for name, method in METHODS.items()}
 
 
 def _check_rows(rows: pd.DataFrame) -> None:

@@ -6,20 +6,15 @@ rows. `wdrlr.paper.differences` compares them.
 """
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from wdrlr.estimators.classifier import WassersteinLogisticRegression
 from wdrlr.model.problem import Problem
+from wdrlr.paper.baselines import dummies_as_numbers, dummy_values
 from wdrlr.paper.cells import Cell, plan_cells
 from wdrlr.paper.protocols import PROTOCOLS
-from wdrlr.solvers.column_constraint import solve_column_constraint
-from wdrlr.solvers.conic import ConicSolverError, choose_conic_solver
-from wdrlr.solvers.registry import solve
-from wdrlr.solvers.solution import Solution
+from wdrlr.paper.residue import FORMS
 
 STANDARD = "code"
 """The protocol that is varied."""
@@ -38,49 +33,23 @@ TRIALS = {
 """Which means are tested: those far from the paper's, and others of the same methods, which a reason must not spoil."""
 
 
-def solve_leaving_residue(
-    problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int, *, form: str
-) -> Solution:
-    """As `registry.solve`, but where all slopes are 0 at the optimum it is what a conic solver finds there.
-
-    `form` is that of the conic program, "primal" or "dual". Where the conic solver fails it is the optimum.
-    """
-    solution = solve(problem, solver, options, conic_solver, tol, max_iter)
-    if np.any(solution.b[1:]):
-        return solution
-    name = choose_conic_solver(conic_solver)
-    try:
-        return solve_column_constraint(
-            problem, tol=tol, all_violated=True, form=form, conic_solver=name, keep_residue=True
-        )
-    except ConicSolverError:
-        return solution
-
-
-class DummyFlippingLogisticRegression(WassersteinLogisticRegression):
-    """The paper's model as its authors' public code has it: every dummy is a binary feature of its own.
+def dummies_one_by_one(problem: Problem) -> tuple[Problem, float]:
+    """The problem as its authors' public code has it: every dummy is a binary feature of its own.
 
     A feature with three or more levels can then also be moved to codes that stand for no level, one dummy flipping for
-    the cost of 1. On binary features it is the paper's model.
+    the cost of 1. On binary features it is the paper's problem.
     """
+    k = problem.level_matrix.shape[1]
+    dummies = problem.design(np.arange(problem.n_samples), problem.z)[:, 1 + problem.n_numeric :]
+    low, high = dummy_values(problem)
+    level_matrix = np.repeat(np.eye(k), 2, axis=0) * np.tile([low, high], k)[:, None]
+    z = (dummies == high).astype(problem.z.dtype)
+    return replace(problem, z=z, n_levels=(2,) * k, level_matrix=level_matrix), 1.0
 
-    def _features(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
-        # Its worst case leaves the levels, so dummies are what there is to show.
-        low, high = self._codes()
-        return pd.DataFrame(np.column_stack([x, np.where(z > 0, high, low)]), columns=self.get_feature_names_out())
 
-    def _problem(self, table: pd.DataFrame, labels: np.ndarray, sample_weight: Any, merge: bool = True) -> Problem:
-        mixed = super()._problem(table, labels, sample_weight, merge)
-        k = mixed.level_matrix.shape[1]
-        dummies = mixed.design(np.arange(mixed.n_samples), mixed.z)[:, 1 + mixed.n_numeric :]
-        low, high = self._codes()
-        level_matrix = np.repeat(np.eye(k), 2, axis=0) * np.tile([low, high], k)[:, None]
-        z = (dummies == high).astype(mixed.z.dtype)
-        return replace(mixed, z=z, n_levels=(2,) * k, level_matrix=level_matrix)
-
-    def _codes(self) -> tuple[float, float]:
-        """The two values of a dummy."""
-        return (0.0, 1.0) if self.coding == "onehot" else (-1.0, 1.0)
+def dummies_at_full_distance(problem: Problem) -> tuple[Problem, np.ndarray]:
+    """MT's problem with |z - z'| between -1 and +1 as what a flip costs: 2."""
+    return dummies_as_numbers(problem, flip_cost=2.0)
 
 
 @dataclass(frozen=True)
@@ -99,9 +68,9 @@ class Variant:
 
     name: str
     reason: str
-    protocol: dict[str, object] = field(default_factory=dict)
-    method: dict[str, object] = field(default_factory=dict)
-    cell: dict[str, object] = field(default_factory=dict)
+    protocol: dict[str, Any] = field(default_factory=dict)
+    method: dict[str, Any] = field(default_factory=dict)
+    cell: dict[str, Any] = field(default_factory=dict)
 
     def of(self, cell: Cell) -> Cell:
         """The cell of the standard setting with this change."""
@@ -109,7 +78,7 @@ class Variant:
         return cell._replace(protocol=protocol, method=replace(cell.method, **self.method), **self.cell)
 
 
-_RESIDUE = ("residue-primal", "residue-dual")
+_RESIDUE = tuple(f"residue-{form}" for form in FORMS)
 
 VARIANTS_OF = {
     "LR": ("early", "late"),
@@ -127,9 +96,9 @@ VARIANTS = {
             Variant(
                 f"residue-{form}",
                 f"where all slopes are 0 at the optimum, what a conic solver ({form} form) leaves there classifies",
-                method={"settings": {"_solve": partial(solve_leaving_residue, form=form)}},
+                method={"solver": f"residue-{form}"},
             )
-            for form in ("primal", "dual")
+            for form in FORMS
         ),
         Variant("ties", "ties in the cross-validation go to the smallest penalty and radius", {"ties": "smallest"}),
         Variant(
@@ -137,16 +106,14 @@ VARIANTS = {
             "the grid has every other value only, as that of r-DRO",
             {"radii": PROTOCOLS[STANDARD].joint_radii, "gammas": PROTOCOLS[STANDARD].joint_gammas},
         ),
-        Variant(
-            "dummies", "the dummies of a feature flip one by one", method={"model": DummyFlippingLogisticRegression}
-        ),
+        Variant("dummies", "the dummies of a feature flip one by one", method={"change": dummies_one_by_one}),
         Variant("metric", "the ground metric is not divided by n + m + kappa", {"metric_scale": None}),
         Variant("box", "the coefficients are not bounded", {"coef_bound": None}),
         Variant("intercept", "the Lasso penalty leaves the intercept free", {"penalize_intercept": False}),
         Variant("coding", "the Lasso penalty is on 0/1 dummies, the first level dropped", {"coding": "onehot"}),
-        Variant("distance", "a dummy's flip costs 2 in MT's distance", method={"settings": {"flip_cost": 2.0}}),
-        Variant("PI-coding", "PI has 0/1 dummies, the first level dropped", method={"settings": {"coding": "onehot"}}),
-        Variant("PI-intercept", "PI leaves the intercept free", method={"settings": {"penalize_intercept": False}}),
+        Variant("distance", "a dummy's flip costs 2 in MT's distance", method={"change": dummies_at_full_distance}),
+        Variant("PI-coding", "PI has 0/1 dummies, the first level dropped", method={"coding": "onehot"}),
+        Variant("PI-intercept", "PI leaves the intercept free", method={"penalize_intercept": False}),
         Variant("early", "LR stops at a gap of 0.01", cell={"tol": 1e-2}),
         Variant("late", "LR stops at a gap of 1e-8", cell={"tol": 1e-8}),
     )

@@ -13,6 +13,7 @@ from tests.instances import at, random_problem
 from tests.solvers.test_column_constraint import SETTINGS
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
+from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.certificate import dual_value, objective
 from wdrlr.model.cuts import initial_cuts
 from wdrlr.solvers.column_constraint import solve_column_constraint
@@ -230,8 +231,7 @@ def test_separable_data_with_many_levels_at_a_tiny_radius(seed):
 def test_directions_that_the_data_hardly_determine(label_cost, radius):
     """annealing, 0/1 dummies, nothing that bounds the coefficients: they are near 180 at the optimum."""
     data = load_dataset("annealing")
-    model = WassersteinLogisticRegression(radius=radius, label_cost=label_cost)
-    problem = model._encode(data.X, data.y, None)
+    _, problem, _ = Formulation(radius, label_cost).fit(data.X, np.asarray(data.y, float), np.ones(len(data.y)))
     solution = solve_tailored(problem)
     assert 0 <= solution.gap <= 1e-6
     assert objective(problem, solution.b)[0] <= solution.upper + 1e-10

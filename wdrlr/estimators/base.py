@@ -1,0 +1,308 @@
+"""What a fit leaves behind, and all that is made of it: predictions, worst cases, the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from wdrlr.estimators import report
+from wdrlr.estimators.formulation import Formulation, Posed
+from wdrlr.estimators.solving import Solving
+from wdrlr.model import encoding as enc
+from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.metric import NORMS
+from wdrlr.model.worst_case import atoms_table, worst_case_distribution
+from wdrlr.solvers.conic import SETTINGS
+from wdrlr.solvers.registry import SOLVERS, check_options, chosen_solver
+from wdrlr.solvers.solution import Solution
+
+
+class RobustClassifier(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of the kind of ``WassersteinLogisticRegression``, whose docstring has the attributes.
+
+    A subclass adds an ``__init__`` and a ``fit`` that ends with ``_fit_posed``; nothing of this class is overridden.
+    """
+
+    _parameter_constraints: ClassVar[dict] = {  # keys() are views: they have what is registered later, too
+        "radius": [Interval(Real, 0, None, closed="left")],
+        "label_cost": [
+            Interval(Real, 0, None, closed="neither"),
+            Options(Real, {np.inf}),
+            StrOptions({"n_categorical"}),
+        ],
+        "p": [Interval(Real, 0, None, closed="neither")],
+        "norm": [StrOptions(NORMS.keys())],
+        "metric_scale": [None, StrOptions({"unit"})],
+        "l1_penalty": [Interval(Real, 0, None, closed="left")],
+        "penalize_intercept": ["boolean"],
+        "categorical_features": [None, StrOptions({"from_dtype", "all"}), "array-like"],
+        "coding": [StrOptions({"onehot", "pm1"})],
+        "handle_unknown": [StrOptions({"error", "ignore"})],
+        "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],
+        "solver_options": [None, dict],
+        "conic_solver": [StrOptions({"auto", *SETTINGS})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "solution_")
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        own = self.get_params(deep=False)
+        chosen = chosen_solver(self.solver, own.get("p", 1.0), own.get("norm", "l1"))
+        check_options(chosen, own.get("solver_options") or {})
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f at every row; shape (N,). Above 0 means the second class."""
+        check_is_fitted(self)
+        table = self._table(X, self.formulation_.categorical_features, reset=False)
+        handle_unknown = self.get_params(deep=False).get("handle_unknown", "error")
+        return self.formulation_.decision(self.encoding_, self.coef_, self.intercept_, table, handle_unknown)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every row; shape (N,)."""
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of both classes; shape (N, 2)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)])
+
+    def worst_case_loss(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The largest expected log-loss of this model over the Wasserstein ball around the given data.
+
+        The coefficients are kept, lambda is minimised over again; the penalty is not included.
+
+        Raises
+        ------
+        ValueError
+            If X or y do not fit what was fitted, or X has an unknown level.
+        """
+        posed = self._pose(X, y, sample_weight)
+        return worst_case_loss(posed.problem, posed.coefficients(self.coef_, self.intercept_))[0]
+
+    def worst_case_distribution(self, X: Any, y: Any, sample_weight: Any = None, eta: float = 1e-4) -> pd.DataFrame:
+        """The distribution in the Wasserstein ball around the given data that is worst for this model.
+
+        It has at most N + 1 atoms (Theorem 8), is exact where ``attained``, and is found without a solver;
+        ``wdrlr.model.worst_case`` says how. To see what is worst for coefficients from elsewhere, put them into
+        ``coef_`` and ``intercept_``. ``wdrlr.changed_mass`` and
+        ``wdrlr.plots.changes_plot`` say which features are changed, how often.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+        eta : float, default 1e-4
+            Used only where moving numbers pays best, so that the largest loss is approached and not attained: the
+            share of one row's mass that is sent far away, as in Appendix B. The smaller, the closer (``gap``), and
+            the farther the atom.
+
+        Returns
+        -------
+        DataFrame, one row an atom
+            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as
+            in X (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum
+            to 1/N, or to its share of the weights.
+
+            In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
+            ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass
+            escapes along the numbers), ``n_rows`` (of X).
+
+        Raises
+        ------
+        ValueError
+            If X or y do not fit what was fitted, X has an unknown level, eta is outside (0, 1], or a feature is named
+            as one of the first three columns.
+        """
+        posed = self._pose(X, y, sample_weight, merge=False)
+        worst = worst_case_distribution(posed.problem, posed.coefficients(self.coef_, self.intercept_), eta)
+        if self.formulation_.change is None:
+            features = self.encoding_.table(worst.x, worst.z)
+        else:  # it may leave the levels, so dummies are what there is to show
+            rows = replace(posed.problem, x=worst.x).design(np.arange(len(worst.x)), worst.z)[:, 1:]
+            features = pd.DataFrame(rows / posed.stretch, columns=self.get_feature_names_out())
+        return atoms_table(worst, self.classes_, features, posed.problem.n_samples)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the entries of ``coef_``; shape (n + k,)."""
+        check_is_fitted(self)
+        return enc.slope_names(self.encoding_, self.formulation_.coding)
+
+    def summary(self) -> str:
+        """The fit in words: objective, certificate, multiplier, what pays for the adversary, the largest slopes.
+
+        A notebook shows the same below the parameters. Which rows are changed, ``worst_case_distribution`` says.
+
+        Examples
+        --------
+        >>> from wdrlr import WassersteinLogisticRegression
+        >>> model = WassersteinLogisticRegression(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> print(model.summary().partition("objective")[0])
+        WassersteinLogisticRegression
+        <BLANKLINE>
+        The fit
+          classes      0, 1; the second one is where f > 0
+          features     1 numeric, 0 categorical with 0 levels
+          radius       0.1
+          label cost   1.0
+        <BLANKLINE>
+        """
+        return report.as_text(self._fitted())
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and the report below it once there is a fit."""
+        diagram = super()._html_repr()
+        return diagram + report.as_html(self._fitted()) if self.__sklearn_is_fitted__() else diagram
+
+    def _fitted(self) -> report.Fitted:
+        """What the report is of."""
+        check_is_fitted(self)
+        described = self.classes_, self.formulation_, self.encoding_, self.coef_, self.intercept_, self.solution_
+        by_scorer = getattr(self, "scoring", None) is not None
+        return report.Fitted(type(self).__name__, *described, self.tol, getattr(self, "cv_results_", None), by_scorer)
+
+    def _formulation(self, **others: Any) -> Formulation:
+        """What the parameters say of the problem, and others that are no parameters."""
+        return Formulation(**self._parameters_of(Formulation), **others)
+
+    def _solving(self) -> Solving:
+        return Solving(**self._parameters_of(Solving))
+
+    def _parameters_of(self, kind: type[Formulation | Solving]) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name in kind.__dataclass_fields__}
+
+    def _posed(self, formulation: Formulation, X: Any, y: Any, sample_weight: Any) -> Posed:
+        """The problem of the data that are to be fitted."""
+        return formulation.fit(*self._learn(X, y, sample_weight, formulation.categorical_features))
+
+    def _fit_posed(self, formulation: Formulation, posed: Posed, start: Solution | None = None) -> Self:
+        """Solve the problem, warn, and keep what is found."""
+        self._keep(formulation, posed, self._solving().fit(posed.problem, start))
+        if self.verbose:
+            print(f"wdrlr: {self.solution_.report()}")
+        return self
+
+    def _keep(self, formulation: Formulation, posed: Posed, solution: Solution) -> None:
+        """Make a solution that of the model."""
+        self.formulation_, self.encoding_, self.categories_ = formulation, posed.encoding, posed.encoding.categories
+        self.solution_ = solution
+        self.coef_, self.intercept_ = posed.read(solution.b)
+        self.transport_multiplier_ = solution.lam
+        self.objective_, self.lower_bound_, self.gap_ = solution.upper, solution.lower, solution.gap
+        self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
+
+    def _forget(self) -> Solution | None:
+        """Leave no fit behind, should the one that begins fail; return the solution of the last one."""
+        return self.__dict__.pop("solution_", None)
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, categorical_features: Any
+    ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+        """Learn names and classes from the data; return X as a table, the labels -1 and +1, and the weights."""
+        table = self._table(X, categorical_features, reset=True)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        y = _plain_labels(y)
+        if len(y) != len(table):
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(table)}, {len(y)}]")
+        self.classes_ = _two_classes(y)
+        labels = np.where(y == self.classes_[1], 1.0, -1.0)
+        return table, labels, _weights(sample_weight, labels)
+
+    def _pose(self, X: Any, y: Any, sample_weight: Any, merge: bool = True) -> Posed:
+        """The problem of this model on other data, with its parameters as they are now."""
+        check_is_fitted(self)
+        table = self._table(X, self.formulation_.categorical_features, reset=False)
+        y = _plain_labels(y)
+        if len(y) != len(table):
+            raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
+        if not np.isin(y, self.classes_).all():
+            raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
+        labels = np.where(y == self.classes_[1], 1.0, -1.0)
+        formulation = replace(self.formulation_, **self._parameters_of(Formulation))
+        return formulation.pose(self.encoding_, table, labels, _weights(sample_weight, labels), merge)
+
+    def _table(self, X: Any, categorical_features: Any, reset: bool) -> pd.DataFrame:
+        """X as a DataFrame, after scikit-learn's checks of shape and names."""
+        X = enc.as_pandas(X)
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if X.shape[0] == 0 or X.shape[1] == 0:
+                raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed.")
+            return X
+        if issparse(X):
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required. Pass the categories themselves rather than "
+                "sparse dummies, which would be taken for numbers; or use '.toarray()'."
+            )
+        # Only named columns can be categories in an array, so that an array of numbers is checked as one; but an array
+        # of booleans is all categories, like a DataFrame of them.
+        from_dtype = isinstance(categorical_features, str) and categorical_features == "from_dtype"
+        numbers = categorical_features is None or (from_dtype and getattr(X, "dtype", None) != np.bool_)
+        if numbers:
+            enc.refuse_text(X)
+        X = validate_data(self, X, reset=reset, dtype=np.float64 if numbers else None, ensure_all_finite=numbers)
+        table = pd.DataFrame(X)
+        names = getattr(self, "feature_names_in_", None)
+        table.columns = [f"x{j}" for j in range(table.shape[1])] if names is None else names
+        return table
+
+
+def _weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray:
+    return _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+
+
+def _plain_labels(y: Any) -> np.ndarray:
+    """y as a numpy array of its own dtype; shape (N,)."""
+    # scikit-learn makes floats of pandas' nullable integers and booleans.
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if plain is not None and plain.kind in "biu" and not y.isna().any():
+        y = y.to_numpy(dtype=plain)
+    y = column_or_1d(y, warn=True)
+    if y.dtype == object:
+        if pd.isna(y).any():
+            raise ValueError("Input y contains NaN or None; drop those rows.")
+        if len({str if isinstance(label, str) else float for label in y}) > 1:
+            raise ValueError("y mixes text with other labels; convert all of them to text.")
+    return y
+
+
+def _two_classes(y: np.ndarray) -> np.ndarray:
+    """The classes; shape (2,)."""
+    check_classification_targets(y)
+    target = type_of_target(y, input_name="y", raise_unknown=True)
+    classes = np.unique(y)
+    pair = enc.look_alikes(classes)
+    hint = f" y has labels that differ in blanks or a dot only: {enc.quoted(pair)}; clean them." if pair else ""
+    if target != "binary":
+        raise ValueError(f"Only binary classification is supported. The type of the target is {target}.{hint}")
+    if hint:
+        raise ValueError(hint.strip())
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {enc.quoted(classes)}; two classes are needed.")
+    return classes

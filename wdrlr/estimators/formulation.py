@@ -1,0 +1,169 @@
+"""What makes a problem of a table with numbers and categories, and what its coefficients mean for the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from wdrlr.model import encoding as enc
+from wdrlr.model.metric import GroundMetric, ground_metric
+from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
+
+Stretch = np.ndarray | float
+
+LEAST_SIZE, LARGEST_SIZE = 1e-15, 1e15
+"""Of the numbers in a column, beyond which the rounding of sums over columns is all that is left of others."""
+
+LARGEST_OFFSET = 1e10
+"""How many times its range a column may be away from 0: the intercept is rounded to as many digits fewer."""
+
+
+class Posed(NamedTuple):
+    """The problem of a table.
+
+    encoding : FeatureEncoding
+    problem : Problem
+    stretch : ndarray of shape (n + k,), or float
+        What a slope of the problem is multiplied by to be that of a number of the table or of a dummy.
+    """
+
+    encoding: enc.FeatureEncoding
+    problem: Problem
+    stretch: Stretch = 1.0
+
+    def read(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``coef_`` (1, n + k) and ``intercept_`` (1,) of the problem's coefficients b."""
+        return (b[1:] * self.stretch)[None], b[:1]
+
+    def coefficients(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """The problem's coefficients b; the inverse of ``read``."""
+        return np.concatenate([intercept, coef[0] / self.stretch])
+
+
+@dataclass(frozen=True, eq=False)
+class Formulation:
+    """What makes a problem of a table.
+
+    Parameters
+    ----------
+    radius, label_cost, p, norm, metric_scale, l1_penalty, penalize_intercept, categorical_features, coding, \
+coef_bound, fit_intercept
+        As in ``WassersteinLogisticRegression``.
+    change : callable or None
+        Makes another problem with as many coefficients of the one that these describe, as a baseline or a variant of
+        the paper has it; returns it with its ``Posed.stretch``. It is a function of a module, to be pickled.
+    """
+
+    radius: float = 0.01
+    label_cost: float | str = 1.0
+    p: float = 1.0
+    norm: str = "l1"
+    metric_scale: str | None = None
+    l1_penalty: float = 0.0
+    penalize_intercept: bool = False
+    categorical_features: Any = "from_dtype"
+    coding: str = "onehot"
+    coef_bound: float | None = None
+    fit_intercept: bool = True
+    change: Callable[[Problem], tuple[Problem, Stretch]] | None = None
+
+    def fit(self, table: pd.DataFrame, labels: np.ndarray, weights: np.ndarray) -> Posed:
+        """Learn what the columns of a table are, and pose its problem.
+
+        Parameters
+        ----------
+        table : DataFrame of N rows
+        labels : ndarray of shape (N,)
+            -1.0 or +1.0.
+        weights : ndarray of shape (N,)
+            Not negative.
+
+        Raises
+        ------
+        ValueError
+            If the table, its weights or the parameters make no problem; the message says what to change.
+        """
+        posed = self.pose(self.encode(table), table, labels, weights)
+        if np.unique(posed.problem.y).size < 2:
+            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
+        return posed
+
+    def encode(self, table: pd.DataFrame) -> enc.FeatureEncoding:
+        """Which columns are numbers, which are categories, and their levels."""
+        return enc.fit_encoding(table, self.categorical_features)
+
+    def pose(
+        self,
+        encoding: enc.FeatureEncoding,
+        table: pd.DataFrame,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        merge: bool = True,
+    ) -> Posed:
+        """The problem of these rows; unless ``merge``, its samples are the rows one for one, in their order."""
+        x, z = encoding.numbers(table), encoding.codes(table, "error")
+        kept = weights > 0
+        if not kept.any():
+            raise ValueError("sample_weight must have at least one non-zero entry.")
+        _refuse_extreme(x, [encoding.names[j] for j in encoding.numeric])
+        w = weights / weights.max()  # their sum may be too large for a float
+        if merge:
+            x, z, labels, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
+        problem = self.problem(x, z, labels, w / w.sum(), encoding.n_levels)
+        return Posed(encoding, problem) if self.change is None else Posed(encoding, *self.change(problem))
+
+    def problem(self, x: np.ndarray, z: np.ndarray, y: np.ndarray, w: np.ndarray, n_levels: tuple[int, ...]) -> Problem:
+        """The problem of arrays, named as in ``Problem``; it is not changed."""
+        matrix = enc.level_matrix(n_levels, self.coding)
+        penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
+        penalty[0] *= self.penalize_intercept
+        return Problem(
+            x=x,
+            z=z,
+            y=y,
+            w=w,
+            n_levels=n_levels,
+            level_matrix=matrix,
+            metric=self.metric(x.shape[1], z.shape[1]),
+            radius=float(self.radius),
+            penalty=penalty,
+            coef_bound=np.array(np.inf if self.coef_bound is None else self.coef_bound, dtype=float),
+            fit_intercept=bool(self.fit_intercept),
+        )
+
+    def metric(self, n: int, m: int) -> GroundMetric:
+        """The ground metric on n numbers and m categories."""
+        return ground_metric(self.label_cost, n, m, p=self.p, norm=self.norm, metric_scale=self.metric_scale)
+
+    def decision(
+        self,
+        encoding: enc.FeatureEncoding,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        table: pd.DataFrame,
+        handle_unknown: str = "error",
+    ) -> np.ndarray:
+        """f at every row of a table; shape (N,)."""
+        x, z = encoding.numbers(table), encoding.codes(table, handle_unknown)
+        n, n_levels = x.shape[1], encoding.n_levels
+        slopes = coef[0, n:]
+        scores = enc.level_matrix(n_levels, self.coding) @ slopes
+        unknown = enc.unknown_row(n_levels, self.coding) @ slopes
+        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + level_offsets(n_levels)], unknown)
+        return intercept[0] + x @ coef[0, :n] + level_scores.sum(axis=1)
+
+
+def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
+    for column, name in zip(x.T, names, strict=True):
+        size, extent = np.abs(column).max(initial=0.0), np.ptp(column) if len(column) else 0.0
+        if size > LARGEST_SIZE or 0 < size < LEAST_SIZE:
+            raise ValueError(f"the numbers in column {name!r} are of the size {size:.0e}; rescale them.")
+        if 0 < extent < size / LARGEST_OFFSET:
+            raise ValueError(
+                f"the numbers in column {name!r} are of the size {size:.0e} and differ by {extent:.0e} at most, which "
+                f"rounding would blur; subtract {column[0]:.17g} from them."
+            )

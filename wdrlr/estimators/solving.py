@@ -1,0 +1,114 @@
+"""From a problem to a solution: the parameters of a classifier that say how, one by one or over a grid."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from wdrlr.model.metric import GroundMetric
+from wdrlr.model.problem import Problem
+from wdrlr.solvers.registry import Solver, chosen_solver, solve
+from wdrlr.solvers.solution import Solution, separated
+
+
+class SeparableDataWarning(ConvergenceWarning):
+    """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solving:
+    """Which solver is to solve a problem, and how; the parameters are those of ``WassersteinLogisticRegression``."""
+
+    solver: str = "auto"
+    solver_options: dict[str, Any] | None = None
+    conic_solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+
+    def chosen(self, problem: Problem) -> Solver:
+        """The solver that is meant."""
+        return chosen_solver(self.solver, problem.metric.p, problem.metric.norm)
+
+    def solve(self, problem: Problem, **others: Any) -> Solution:
+        """Solve a problem; ``others`` are further options of the solver."""
+        options = {**(self.solver_options or {}), **others}
+        return solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
+
+    def fit(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve a problem, and warn where it has no minimiser or the certificate falls short.
+
+        ``start`` is the solution of a similar problem, for a solver that takes one.
+        """
+        warm = start is not None and len(start.b) == problem.n_coefficients and self.chosen(problem).warm_start
+        solution = self.solve(problem, **({"start": start} if warm else {}))
+        solution = without_minimiser(problem, solution, self.tol)
+        warn_if_uncertified(solution, self.tol)
+        return solution
+
+    def solve_grid(self, unit: Problem, grid: Sequence[tuple[float, float]]) -> list[Solution]:
+        """Solve a problem at every (radius, l1 penalty) of a grid, each as ``solve`` would.
+
+        Parameters
+        ----------
+        unit
+            The problem with l1_penalty = 1: its penalty says which coefficients are penalised. Its radius has no role.
+        grid
+            The problems differ in these only, and share what the solver can.
+        """
+        shared = self.chosen(unit).shared(unit)
+        return [self.solve(at(unit, *point), **shared) for point in grid]
+
+
+def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
+    """The problem at one point of the grid; ``unit`` as in ``Solving.solve_grid``."""
+    return replace(unit, radius=float(radius), penalty=l1_penalty * unit.penalty)
+
+
+def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
+    """The solution, its lower bound made to hold for all coefficients where plain logistic regression has no minimiser.
+
+    The infimum is then that of the samples which no direction separates, as far as ``separated`` sees it. Warns of such
+    data.
+    """
+    unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
+    gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)
+    if not gone.any():
+        return solution
+    warnings.warn(
+        "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
+        "minimiser, and the coefficients are merely where the tolerance was reached.",
+        SeparableDataWarning,
+        stacklevel=3,
+    )
+    infimum = 0.0
+    if not gone.all():
+        x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
+        # At radius 0 the metric plays no role: this one has the p and the norm that the default solver handles.
+        rest = replace(problem, x=x, z=z, y=y, w=w / w.sum(), metric=GroundMetric(np.inf))
+        bound = solve(rest, "auto", {}, "auto", tol / 100, 500).lower
+        infimum = float(w.sum()) * max(bound, 0.0)
+    return replace(solution, lower=min(solution.lower, infimum))
+
+
+def warn_if_uncertified(solution: Solution, tol: float) -> None:
+    """Warn where the certified gap is above ``tol``, or where the lower bound was thrown away."""
+    if np.isinf(solution.gap):
+        warnings.warn(
+            f"the lower bound of this fit came out above the objective, {solution.upper:.9f}, so that one of them is "
+            "wrong; the gap is infinite. Please report it with the data; rescaling columns of numbers can help.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not solution.gap <= tol:
+        warnings.warn(
+            f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
+            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "
+            "Raise max_iter, and rescale columns of very large numbers.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
