@@ -43,3 +43,11 @@ def test_parameters_are_those_of_init_and_nothing_is_overridden(kind):
     assert shared & own <= {"_parameter_constraints"}
     changed = model.set_params(tol=1e-3, max_iter=7)
     assert clone(changed).get_params() == changed.get_params()
+
+
+def test_the_worst_case_reads_coefficients_as_they_were_fitted():
+    """Radius and label cost may be changed afterwards; the coding is that of ``coef_``."""
+    model = WassersteinLogisticRegression(radius=0.1).fit(X, Y)
+    before = model.worst_case_loss(X, Y)
+    assert model.set_params(coding="pm1").worst_case_loss(X, Y) == before
+    assert model.set_params(radius=0.2).worst_case_loss(X, Y) > before

@@ -206,9 +206,16 @@ def test_what_is_no_text_is_no_folder(value):
 
 def test_the_names_are_those_of_the_modules():
     assert notebook.BACKENDS == experiments.BACKENDS
-    assert notebook.SOLVERS == tuple(registry.SOLVERS)
+    assert notebook.SOLVERS == tuple(registry.SOLVERS)[:3]
     assert set(notebook.TRIED) == set(variants.TRIALS)
     assert list(notebook.published_values("table1")["method"].unique()) == list(METHODS)
     assert notebook.PROTOCOLS == tuple(PROTOCOLS)
     assert notebook.GRIDS == tuple(runtimes.GRIDS)
     assert notebook.CONIC_SOLVERS == (*SETTINGS, "auto")
+
+
+def test_a_method_and_a_solver_from_outside_are_taken(monkeypatch):
+    assert notebook.methods(["LR", "NEW"]) and notebook.solver("mine")
+    monkeypatch.setitem(METHODS, "NEW", METHODS["LR"])
+    monkeypatch.setitem(registry.SOLVERS, "mine", registry.SOLVERS["tailored"])
+    assert notebook.methods(["LR", "NEW"]) == notebook.solver("mine") == ""

@@ -1,4 +1,6 @@
 import gc
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -51,6 +53,12 @@ def test_the_stamp_tells_sources_apart_but_not_comments(tmp_path, monkeypatch):
 
 def test_the_stamp_covers_solvers_and_recipes():
     named = set(results._STAMPED)
+    code = "import sys, wdrlr.paper.variants, wdrlr.paper.synthetic; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    covered = tuple(f"{name}." for name in named)
+    without = {name for name in loaded if name.startswith("wdrlr") and not f"{name}.".startswith(covered)}
+    stored = {f"wdrlr.paper.{name}" for name in ("results", "store", "printed", "paths", "dask_workers")}
+    assert without <= {"wdrlr", "wdrlr.files", "wdrlr.paper"} | stored
     assert {"wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.paper.cells"} <= named
     for package, module in (("wdrlr.solvers.interior_point", "kernels"), ("wdrlr.data_prep.recipes", "car")):
         assert package in named and (results.files(package) / f"{module}.py").is_file()

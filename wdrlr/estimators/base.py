@@ -235,7 +235,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         return table, labels, _weights(sample_weight, labels)
 
     def _pose(self, X: Any, y: Any, sample_weight: Any, merge: bool = True) -> Posed:
-        """The problem of this model on other data, with its parameters as they are now."""
+        """The problem of this model on other data, with its parameters as they are now but for those of ``coef_``."""
         check_is_fitted(self)
         table = self._table(X, self.formulation_.categorical_features, reset=False)
         y = _plain_labels(y)
@@ -244,7 +244,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         if not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
-        formulation = replace(self.formulation_, **self._parameters_of(Formulation))
+        now = replace(self.formulation_, **self._parameters_of(Formulation))
+        formulation = replace(now, coding=self.formulation_.coding, fit_intercept=self.formulation_.fit_intercept)
         return formulation.pose(self.encoding_, table, labels, _weights(sample_weight, labels), merge)
 
     def _table(self, X: Any, categorical_features: Any, reset: bool) -> pd.DataFrame:

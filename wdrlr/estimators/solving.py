@@ -24,7 +24,7 @@ class SeparableDataWarning(ConvergenceWarning):
 class Solving:
     """Which solver is to solve a problem, and how; the parameters are those of ``WassersteinLogisticRegression``."""
 
-    solver: str = "auto"
+    solver: str | Solver = "auto"
     solver_options: dict[str, Any] | None = None
     conic_solver: str = "auto"
     tol: float = 1e-6

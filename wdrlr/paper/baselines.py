@@ -25,7 +25,6 @@ from sklearn.utils._param_validation import Interval
 
 from wdrlr.estimators.base import RobustClassifier
 from wdrlr.estimators.solving import at
-from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import Problem
 
 N_SIMULATIONS = 10_000
@@ -58,7 +57,7 @@ def dummies_as_numbers(problem: Problem, flip_cost: float = 1.0) -> tuple[Proble
         z=np.zeros((problem.n_samples, 0), dtype=problem.z.dtype),
         n_levels=(),
         level_matrix=np.zeros((0, 0)),
-        metric=GroundMetric(c * problem.metric.label_cost, scale=c * problem.metric.scale),
+        metric=replace(problem.metric, label_cost=c * problem.metric.label_cost, scale=c * problem.metric.scale),
     )
     return changed, stretch
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-import wdrlr.paper.residue  # noqa: F401  (its solvers are known then, in every worker)
 from wdrlr.estimators.formulation import Formulation, Stretch
 from wdrlr.model.problem import Problem
 from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
 from wdrlr.paper.protocols import Protocol
+from wdrlr.solvers.registry import Solver
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Method:
     penalty
         Finds the l1 penalty without cross-validation, from a problem, its number of rows and the seed of a simulation.
     solver
-        The name of a registered solver that is used whatever the cell's is; None for the cell's.
+        What is used whatever the cell's solver is; None for the cell's.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Method:
     penalize_intercept: bool | None = None
     change: Callable[[Problem], tuple[Problem, Stretch]] | None = None
     penalty: Callable[[Problem, float, int], float] | None = None
-    solver: str | None = None
+    solver: Solver | None = None
 
     def grid(self, protocol: Protocol) -> list[tuple[float, float]]:
         """All pairs (radius, gamma). One pair needs no cross-validation."""

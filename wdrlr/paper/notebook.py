@@ -258,7 +258,20 @@ def list_of(item: Kind, *, repeats: bool = False) -> Kind:
 def methods(value: Any) -> str:
     """Some columns of the tables, or ``["all"]``."""
     wanted = list_of(one_of(*published_values("table1")["method"].unique()))(value)
+    if wanted and value != ["all"]:  # methods beyond the paper's: their names take a second to import
+        from wdrlr.paper.methods import METHODS
+
+        wanted = list_of(one_of(*METHODS))(value)
     return f"['all'], or {wanted}" if wanted and value != ["all"] else ""
+
+
+def solver(value: Any) -> str:
+    """A registered solver."""
+    if not one_of(*SOLVERS)(value):
+        return ""
+    from wdrlr.solvers import registry  # as in ``methods``
+
+    return one_of(*registry.SOLVERS)(value)
 
 
 def dataset(table: str | None = None) -> Kind:
@@ -358,7 +371,7 @@ KINDS: dict[str, Kind] = {
     "backend": one_of(*BACKENDS),
     "figures_dir": figures_folder,
     "tol": number(above=0),
-    "solver": one_of(*SOLVERS),
+    "solver": solver,
     "radius": number(least=0),
     "sizes": list_of(integer(2, 1_000_000)),
     "runs": integer(1, 1_000_000),

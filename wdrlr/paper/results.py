@@ -56,6 +56,7 @@ KEY = ("dataset", "protocol", "method", "seed", "tol", "solver", "split")
 _STAMPED = (
     *("wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.estimators"),
     *("wdrlr.paper.protocols", "wdrlr.paper.methods", "wdrlr.paper.baselines", "wdrlr.paper.variants"),
+    *("wdrlr.paper.residue", "wdrlr.paper.synthetic"),
     *("wdrlr.paper.cells", "wdrlr.datasets", "wdrlr.data_prep", "wdrlr.data_prep.recipes"),
 )
 """The packages and modules that a number can depend on."""

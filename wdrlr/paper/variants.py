@@ -14,7 +14,7 @@ from wdrlr.model.problem import Problem
 from wdrlr.paper.baselines import dummies_as_numbers, dummy_values
 from wdrlr.paper.cells import Cell, plan_cells
 from wdrlr.paper.protocols import PROTOCOLS
-from wdrlr.paper.residue import FORMS
+from wdrlr.paper.residue import RESIDUE
 
 STANDARD = "code"
 """The protocol that is varied."""
@@ -78,7 +78,7 @@ class Variant:
         return cell._replace(protocol=protocol, method=replace(cell.method, **self.method), **self.cell)
 
 
-_RESIDUE = tuple(f"residue-{form}" for form in FORMS)
+_RESIDUE = tuple(solver.name for solver in RESIDUE.values())
 
 VARIANTS_OF = {
     "LR": ("early", "late"),
@@ -94,11 +94,11 @@ VARIANTS = {
     for variant in (
         *(
             Variant(
-                f"residue-{form}",
+                solver.name,
                 f"where all slopes are 0 at the optimum, what a conic solver ({form} form) leaves there classifies",
-                method={"solver": f"residue-{form}"},
+                method={"solver": solver},
             )
-            for form in FORMS
+            for form, solver in RESIDUE.items()
         ),
         Variant("ties", "ties in the cross-validation go to the smallest penalty and radius", {"ties": "smallest"}),
         Variant(

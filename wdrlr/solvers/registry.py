@@ -13,7 +13,15 @@ from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.solution import Solution
 
 
-@dataclass(frozen=True, eq=False)
+def _any(p: float, norm: str) -> bool:
+    return True
+
+
+def _nothing(problem: Problem) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
 class Solver:
     """A way to solve a problem.
 
@@ -31,16 +39,19 @@ class Solver:
         numbers. By default it can with all.
     warm_start : bool
         Whether ``solve`` takes ``start``, the ``Solution`` of a similar problem with as many coefficients, or None.
+    conic : bool
+        Whether it uses a conic solver, which result rows then name.
     shared : callable
         Keyword arguments of ``solve`` that serve all problems which differ from a given one in radius and penalty only.
     """
 
     name: str
-    solve: Callable[..., Solution]
-    options: Mapping[str, tuple | None] = field(default_factory=dict)
-    handles: Callable[[float, str], bool] = lambda p, norm: True
-    warm_start: bool = False
-    shared: Callable[[Problem], dict[str, Any]] = lambda problem: {}
+    solve: Callable[..., Solution] = field(compare=False)
+    options: Mapping[str, tuple | None] = field(default_factory=dict, compare=False)
+    handles: Callable[[float, str], bool] = field(default=_any, compare=False)
+    warm_start: bool = field(default=False, compare=False)
+    conic: bool = field(default=False, compare=False)
+    shared: Callable[[Problem], dict[str, Any]] = field(default=_nothing, compare=False)
 
 
 SOLVERS: dict[str, Solver] = {}
@@ -60,14 +71,18 @@ def register(solver: Solver) -> None:
     SOLVERS[solver.name] = solver
 
 
-def chosen_solver(solver: str, p: float, norm: str) -> Solver:
+def chosen_solver(solver: str | Solver, p: float, norm: str) -> Solver:
     """The solver of that name; for "auto", the first one registered that handles p and the norm.
+
+    A ``Solver``, registered or not, is taken as it is.
 
     Raises
     ------
     ValueError
         If there is none, or if it does not handle them.
     """
+    if isinstance(solver, Solver):
+        return solver
     able = [known for known in SOLVERS.values() if known.handles(p, norm)]
     chosen = able[0] if solver == "auto" else SOLVERS.get(solver)
     if chosen is None:
@@ -89,7 +104,9 @@ def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
             raise ValueError(f"the {name} in solver_options must be {_listed(allowed)}, not {value!r}.")
 
 
-def solve(problem: Problem, solver: str, options: dict, conic_solver: str, tol: float, max_iter: int) -> Solution:
+def solve(
+    problem: Problem, solver: str | Solver, options: dict, conic_solver: str, tol: float, max_iter: int
+) -> Solution:
     """Solve a problem as ``WassersteinLogisticRegression`` does; the arguments are its parameters."""
     chosen = chosen_solver(solver, problem.metric.p, problem.metric.norm)
     return chosen.solve(problem, tol=tol, max_iter=max_iter, conic_solver=conic_solver, **options)
@@ -104,6 +121,14 @@ def _listed(values: Any) -> str:
 
 def _tailored(problem: Problem, *, tol: float, max_iter: int, conic_solver: str, **options: Any) -> Solution:
     return solve_tailored(problem, tol=tol, max_iter=max_iter, **options)
+
+
+def _p_is_1(p: float, norm: str) -> bool:
+    return p == 1
+
+
+def _coordinates(problem: Problem) -> dict[str, Any]:
+    return {"coordinates": Coordinates(problem)}
 
 
 def _column_constraint(
@@ -133,9 +158,9 @@ register(
     Solver(
         "tailored",
         _tailored,
-        handles=lambda p, norm: p == 1,
+        handles=_p_is_1,
         warm_start=True,
-        shared=lambda problem: {"coordinates": Coordinates(problem)},
+        shared=_coordinates,
     )
 )
 register(
@@ -143,6 +168,7 @@ register(
         "column-constraint",
         _column_constraint,
         {"all_violated": (False, True), "easing": None, "form": FORM, "time_limit": None},
+        conic=True,
     )
 )
-register(Solver("monolithic", _monolithic, {"form": FORM, "time_limit": None, "max_cuts": None}))
+register(Solver("monolithic", _monolithic, {"form": FORM, "time_limit": None, "max_cuts": None}, conic=True))

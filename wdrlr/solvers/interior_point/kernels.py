@@ -127,15 +127,7 @@ def separate(theta, data, change_cost, label_cost, threshold, pool):
             score[v] = theta[data.column[v]]
     gain, best = _best_moves(score, data.offsets)
     growth, decay = np.exp(np.minimum(gain, 700.0)), np.exp(-price)
-    paying = np.zeros((2, m), np.int32)  # features in which some change can pay
-    n_paying = np.zeros(2, np.int32)
-    for side in range(2):
-        for j in range(m):
-            for v in range(data.offsets[j], data.offsets[j + 1]):
-                if gain[side, v] > price:
-                    paying[side, n_paying[side]] = j
-                    n_paying[side] += 1
-                    break
+    paying, n_paying = _paying_features(gain, price, data.offsets)
 
     worst = np.empty(N)
     q, size = 0, max(64, 4 * N)
@@ -159,21 +151,9 @@ def separate(theta, data, change_cost, label_cost, threshold, pool):
         for flip in range(2 if np.isfinite(label_cost) else 1):
             sgn = data.y[i] if flip else -data.y[i]
             side = 0 if sgn > 0 else 1
-            count = 0
-            for k in range(n_paying[side]):
-                j = paying[side, k]
-                g = gain[side, data.z[i, j]]
-                if g > price:
-                    at = count
-                    while at > 0 and gains[at - 1] < g:
-                        gains[at] = gains[at - 1]
-                        growths[at] = growths[at - 1]
-                        order[at] = order[at - 1]
-                        at -= 1
-                    gains[at] = g
-                    growths[at] = growth[side, data.z[i, j]]
-                    order[at] = j
-                    count += 1
+            count = _sort_gains(
+                data.z[i], gain[side], growth[side], price, paying[side, : n_paying[side]], gains, growths, order
+            )
             flip_price = lam * label_cost if flip else 0.0
             d = _best_count(sgn * f, gains, growths, count, price, decay)
             value = _log_loss(sgn * f + gains[:d].sum()) - flip_price - price * d
@@ -204,6 +184,43 @@ def separate(theta, data, change_cost, label_cost, threshold, pool):
             q += 1
             ends[q] = end
     return worst, owner[:q], Pool(pool.start, sign[:q], cost[:q], ends[: q + 1], entry[: ends[q]], n_changes[:q])
+
+
+@jit
+def _paying_features(gain, price, offsets):
+    """The features in which a change of some level can pay, (2, m) by side, and how many there are (2,)."""
+    m = offsets.size - 1
+    paying = np.zeros((2, m), np.int32)
+    n_paying = np.zeros(2, np.int32)
+    for side in range(2):
+        for j in range(m):
+            for v in range(offsets[j], offsets[j + 1]):
+                if gain[side, v] > price:
+                    paying[side, n_paying[side]] = j
+                    n_paying[side] += 1
+                    break
+    return paying, n_paying
+
+
+@jit
+def _sort_gains(z, gain, growth, price, paying, gains, growths, order):
+    """Fill in the gains above the price of a sample with levels z, the largest first, and their features; the count."""
+    count = 0
+    for k in range(paying.size):
+        j = paying[k]
+        g = gain[z[j]]
+        if g > price:
+            at = count
+            while at > 0 and gains[at - 1] < g:
+                gains[at] = gains[at - 1]
+                growths[at] = growths[at - 1]
+                order[at] = order[at - 1]
+                at -= 1
+            gains[at] = g
+            growths[at] = growth[z[j]]
+            order[at] = j
+            count += 1
+    return count
 
 
 @jit
@@ -398,34 +415,9 @@ def gram(E, x, pool, t, mult, slack):
                 n_touched = _add_outer(
                     M, pool, home, home_curve, home_g, home_lam, mean, curve_on, seen, touched, n_touched
                 )
-        M[0, 0] += sum_curve
-        for r in range(n):
-            M[0, 1 + r] += sum_curve * x[i, r]
-            for q in range(r, n):
-                M[1 + r, 1 + q] += sum_curve * x[i, r] * x[i, q]
-            for k in range(n_touched):
-                M[1 + r, touched[k]] += x[i, r] * curve_on[touched[k]]
+        _add_numbers(M, x[i], sum_curve, curve_on, touched, n_touched)
         if sum_D > 0:
-            share = mean_0 / sum_D
-            M[0, 0] -= share * mean_0
-            M[0, last] += share * mean_lam
-            M[last, last] -= mean_lam * mean_lam / sum_D
-            for r in range(n):
-                part = share * x[i, r]
-                M[0, 1 + r] -= part * mean_0
-                M[1 + r, last] += part * mean_lam
-                for q in range(r, n):
-                    M[1 + r, 1 + q] -= part * mean_0 * x[i, q]
-                for k in range(n_touched):
-                    M[1 + r, touched[k]] -= part * mean[touched[k]]
-            for k in range(n_touched):
-                j = touched[k]
-                part = mean[j] / sum_D
-                M[0, j] -= part * mean_0
-                M[j, last] += part * mean_lam
-                if part != 0.0:
-                    for k2 in range(k, n_touched):
-                        M[j, touched[k2]] -= part * mean[touched[k2]]
+            _subtract_mean(M, x[i], sum_D, mean_0, mean_lam, mean, touched, n_touched)
         for k in range(n_touched):
             mean[touched[k]] = 0.0
             curve_on[touched[k]] = 0.0
@@ -436,6 +428,44 @@ def gram(E, x, pool, t, mult, slack):
             M[r, q] += M[q, r]
             M[q, r] = M[r, q]
     return M
+
+
+@jit
+def _add_numbers(M, x, sum_curve, curve_on, touched, n_touched):
+    """The parts of sum curve R R' with the intercept or numbers, for the cuts of one sample, whose numbers are x."""
+    M[0, 0] += sum_curve
+    for r in range(x.size):
+        M[0, 1 + r] += sum_curve * x[r]
+        for q in range(r, x.size):
+            M[1 + r, 1 + q] += sum_curve * x[r] * x[q]
+        for k in range(n_touched):
+            M[1 + r, touched[k]] += x[r] * curve_on[touched[k]]
+
+
+@jit
+def _subtract_mean(M, x, sum_D, mean_0, mean_lam, mean, touched, n_touched):
+    """M -= (sum D A)(sum D A)' / sum D for the cuts of one sample, whose numbers are x."""
+    last = M.shape[0] - 1
+    share = mean_0 / sum_D
+    M[0, 0] -= share * mean_0
+    M[0, last] += share * mean_lam
+    M[last, last] -= mean_lam * mean_lam / sum_D
+    for r in range(x.size):
+        part = share * x[r]
+        M[0, 1 + r] -= part * mean_0
+        M[1 + r, last] += part * mean_lam
+        for q in range(r, x.size):
+            M[1 + r, 1 + q] -= part * mean_0 * x[q]
+        for k in range(n_touched):
+            M[1 + r, touched[k]] -= part * mean[touched[k]]
+    for k in range(n_touched):
+        j = touched[k]
+        part = mean[j] / sum_D
+        M[0, j] -= part * mean_0
+        M[j, last] += part * mean_lam
+        if part != 0.0:
+            for k2 in range(k, n_touched):
+                M[j, touched[k2]] -= part * mean[touched[k2]]
 
 
 @jit
