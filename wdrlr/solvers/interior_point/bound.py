@@ -100,9 +100,9 @@ def _balance_of_b(
     Both of shape (1 + n + k,).
     """
     tops, coordinates = instance.tops, instance.coordinates
-    if len(tops):
+    if tops.n_rows:
         back = np.zeros(len(at.rows))
-        back[: len(tops)] = -tops.sign * balance[tops.column] * shares
+        back[: tops.n_rows] = -tops.sign * balance[tops.column] * shares
         balance = balance + at.rows.transposed_times(back, coordinates.E)
     r = coordinates.to_theta.T @ balance[: coordinates.n_scores]
     wall = np.zeros_like(r)

@@ -35,17 +35,19 @@ class Tops(NamedTuple):
     level: np.ndarray  # (T,): the level whose score the row has, counted through
     start: np.ndarray  # the first row of each top or bottom
 
-    def __len__(self) -> int:
+    @property
+    def n_rows(self) -> int:
+        """T"""
         return len(self.column)
 
     def highest(self, per_row: np.ndarray) -> np.ndarray:
         """The largest value among the rows of each top or bottom."""
-        return np.maximum.reduceat(per_row[: len(self)], self.start)
+        return np.maximum.reduceat(per_row[: self.n_rows], self.start)
 
     def shares(self, force: np.ndarray) -> np.ndarray:
         """The rows' multipliers as shares of their top or bottom; shape (T,)."""
-        force = np.maximum(force[: len(self)], 1e-300)
-        count = np.diff(self.start, append=len(self))
+        force = np.maximum(force[: self.n_rows], 1e-300)
+        count = np.diff(self.start, append=self.n_rows)
         return force / np.add.reduceat(force, self.start).repeat(count)
 
 
@@ -113,7 +115,7 @@ class Instance:
         # What a box can carry of the balance: the mean size of its column.
         n = problem.n_numeric
         carried = np.concatenate([[1.0], self.coordinates.x_size, np.ones(problem.n_coefficients - 1 - n)])[bounded]
-        most = [np.ones(len(self.tops)), carried.repeat(2)]
+        most = [np.ones(self.tops.n_rows), carried.repeat(2)]
         self.norm = slice(len(rows), None)
         if problem.radius > 0:
             rows.append(([E - 1], [self.toll], 0.0))
@@ -153,7 +155,7 @@ class Instance:
         Multipliers of tops stand for mass that is moved, and should be no larger than that.
         """
         floor = self.settings.floor_of_tol * self.tol
-        if len(self.tops) and self.problem.radius > 0:
+        if self.tops.n_rows and self.problem.radius > 0:
             floor = min(floor, self.settings.floor_of_mass * self.problem.radius / self.change_cost)
         return floor
 

@@ -3,7 +3,7 @@
 docs/interior_point.md derives it; its steps are numbered there as here. The problem is that of ``instance``, in the
 coordinates of ``kernels``.
 
-    1. start with b = 0, or where one is told to, and the two cuts (i, z_i) of every sample
+    1. start with b = 0, or near a better start, and the worst cut of each label of each sample
     repeat
         2. the Newton matrix with s, slacks and multipliers eliminated; one Cholesky factorisation
         3. a predictor step sets the target tau, a corrector step aims at it with second-order terms
@@ -134,7 +134,7 @@ def minimise(
 
 
 def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
-    """Step 1: b = 0, or near the start where that is better, the cuts of the data, and pairs with the product tau."""
+    """Step 1: b = 0, or near the start where that is better; the worst cuts; multipliers that aim at products tau."""
     settings, data = instance.settings, instance.coordinates.data
     theta, w = _first_theta(instance, start), data.w
     tau = settings.first_tau / len(w)
@@ -179,7 +179,7 @@ def _first_theta(instance: Instance, start: Solution | None) -> np.ndarray:
             theta[: coordinates.n_scores] = settings.start_inside * coordinates.to_theta @ b
             if lam > 0:
                 theta[-1] = settings.start_lam * lam
-    if len(tops):
+    if tops.n_rows:
         first = tops.start
         theta[tops.column[first]] = tops.sign[first] * (tops.highest(-instance.rows.times(theta)) + settings.first_top)
     return theta
@@ -257,8 +257,8 @@ def _pruned(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterat
     # A cut whose slack is small against its last change may be back in the next step.
     restless = (trial.old < 0) | (slack < settings.restless * np.abs(step.cuts.slack[trial.old]))
     # Mass that is small against w_i can be large against what the radius allows.
-    heavy = (mult > settings.light * mass) | (mult * at.pool.cost > settings.light * instance.problem.radius)
-    keep = restless | heavy | (slack < settings.slack * at.tau / mass) | (mult >= largest)
+    heavy = (mult > settings.prune_mass * mass) | (mult * at.pool.cost > settings.prune_mass * instance.problem.radius)
+    keep = restless | heavy | (slack < settings.prune_slack * at.tau / mass) | (mult >= largest)
     none = kernels.empty_pool(0, instance.coordinates.E)
     pool, old = kernels.merge(at.pool, keep, np.zeros(0, np.int32), none)
     return at._replace(pool=pool, cuts=Pairs(slack[old], mult[old]))
@@ -277,10 +277,10 @@ def _with_lone_cuts(instance: Instance, at: Iterate) -> Iterate:
 
 def _without_idle_forces(instance: Instance, at: Iterate) -> Iterate:
     """Rows of a top that no cut uses have no force."""
-    if not len(instance.tops):
+    if not instance.tops.n_rows:
         return at
     multiplier = at.limits.multiplier.copy()
-    multiplier[: len(instance.tops)][~in_use(instance, at.pool)[1]] = 0.0
+    multiplier[: instance.tops.n_rows][~in_use(instance, at.pool)[1]] = 0.0
     return at._replace(limits=at.limits._replace(multiplier=multiplier))
 
 

@@ -84,7 +84,7 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     slope = expit(kernels.arguments(at.theta, x, at.pool))
     used, live_tops = in_use(instance, at.pool)
     live = np.ones(len(at.rows), bool)
-    live[: len(instance.tops)] = live_tops
+    live[: instance.tops.n_rows] = live_tops
     n_pairs = max(int(several.sum() + live.sum()) + 2 * len(instance.penalties), 1)
 
     M = kernels.gram(E, x, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
@@ -198,7 +198,8 @@ def _newton_step(
 ) -> Step:
     """The Newton step for the given targets of the products of each family.
 
-    ``bend`` (C,) is the second-order change of the cuts' values, for the corrector. ``told`` goes into the step.
+    ``bend`` (C,), at most 0, is the second-order change of the cuts' slacks along the predictor. ``told`` goes into
+    the step.
     """
     E, x, w = instance.coordinates.E, instance.coordinates.data.x, instance.coordinates.data.w
     slack, mult = at.cuts

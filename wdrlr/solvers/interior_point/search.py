@@ -75,7 +75,7 @@ def _first_length(instance: Instance, at: Iterate, step: Step) -> float:
     """The longest step to try: inside the rows but those of tops, which can make way, and with lam above 0."""
     slack = at.rows.values(at.theta)
     slack = np.where(slack > 0, slack, at.limits.slack)
-    hard, lam = slice(len(instance.tops), None), at.theta[-1]
+    hard, lam = slice(instance.tops.n_rows, None), at.theta[-1]
     length = min(1.0, instance.settings.before_wall * longest(slack[hard], step.limits.slack[hard]))
     if length * step.theta[-1] < -instance.settings.lam_fall * lam:
         length = -instance.settings.lam_fall * lam / step.theta[-1]
@@ -85,12 +85,12 @@ def _first_length(instance: Instance, at: Iterate, step: Step) -> float:
 def _raise_tops(theta: np.ndarray, instance: Instance, at: Iterate, newton: Newton) -> None:
     """Tops rise, and bottoms fall, ahead of the scores of their levels (in place)."""
     tops, settings = instance.tops, instance.settings
-    if not len(tops):
+    if not tops.n_rows:
         return
     column = tops.column[tops.start]
     sign = tops.sign[tops.start]
-    score = tops.sign * theta[tops.column] - at.rows.times(theta)[: len(tops)]
-    edge = tops.highest(score + settings.least_slack * at.limits.slack[: len(tops)])
+    score = tops.sign * theta[tops.column] - at.rows.times(theta)[: tops.n_rows]
+    edge = tops.highest(score + settings.least_slack * at.limits.slack[: tops.n_rows])
     # A wider margin would make fresh cuts that use the top raise s by a multiple of it.
     margin = min(settings.idle_top * theta[-1] * instance.change_cost, at.tau * len(at.s))
     ahead = np.where(newton.used[column], np.maximum(sign * theta[column], edge), tops.highest(score) + margin)

@@ -1,4 +1,4 @@
-"""The numbers that steer the method, each with what it decides; docs/interior_point.md has the measurements."""
+"""The numbers that steer the method, each with what it decides; `benchmarks.settings` measures what each is worth."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """All of them but the thresholds of the kernels. A problem's solution depends on them within its tolerance only."""
+    """What steers the method. Solutions depend on these within their tolerance only.
+
+    Guards against overflow, and thresholds that belong to one kernel or one formula, stand where they are used.
+    """
 
     # Start
     first_tau: float = 0.1
     """tau at the start, times 1 / N."""
     start_inside: float = 0.99
-    """Times what coefficients one starts from: they may lie on walls of another problem."""
+    """Share of the coefficients one starts from that is kept: they may lie on walls of another problem."""
     start_lam: float = 1.05
     """Times the multiplier of the coefficients one starts from."""
     first_lam: float = 2.0
-    """lam at the start, over the cost of a change or the radius."""
+    """lam at the start, times the larger of the cost of a level change and the radius."""
     first_top: float = 0.1
-    """How far a top is above its levels at the start."""
+    """Height of a top above its levels at the start."""
     no_change: float = 1e6
     """lam at radius 0: no change of a level pays."""
 
@@ -29,11 +32,11 @@ class Settings:
     fastest: float = 0.02
     """Smallest ratio of the target to the mean product."""
     long_step: float = 0.9
-    """Steps as long show that the cuts in hand are the right ones."""
+    """From this length on, a step shows that the pool has the right cuts."""
     after_long: float = 0.2
     """Largest ratio after a long step."""
     short_step: float = 0.3
-    """Up to this length a step says nothing of the cuts in hand."""
+    """Up to this length, a step says nothing about the pool."""
     after_medium: float = 0.5
     """Largest ratio after a step of medium length."""
     least_fall: float = 0.1
@@ -41,59 +44,59 @@ class Settings:
     floor_of_tol: float = 0.1
     """tau times the number of pairs stays above this part of the tolerance ..."""
     floor_of_objective: float = 1e-3
-    """... or this part of the objective if that is smaller ..."""
+    """... or of the objective, if that is smaller ..."""
     floor_of_mass: float = 0.3
-    """... or, with tops, this part of the mass that the radius allows to be moved."""
+    """... or, with tops, of the mass that the radius allows the adversary to move."""
     trusted_step: float = 0.1
-    """Second-order terms are used where the predictor can go as far as this."""
+    """Second-order terms are used where both predictor steps are longer than this."""
     second_order: float = 10.0
-    """Times the target: what products of changes are clipped to."""
+    """Products of the predictor's changes are clipped to this times the target."""
     bend: float = 0.5
-    """Of its slack, that a cut's curvature may take at most."""
+    """Largest share of a cut's slack that its curvature may take."""
 
     # Newton matrix
     ridge: float = 1e-3
     """Times pairs * tau: weak ridge, for directions that the data do not determine."""
     ridge_fades: float = 0.3
-    """By this factor a step, while tau is at its floor ..."""
+    """Factor by which the ridge falls at each step while tau is at its floor ..."""
     least_ridge: float = 1e-6
     """... down to this."""
     regular: float = 1e-13
-    """Added to the diagonal of the scaled matrix, ten times more where the factorisation fails."""
+    """Added to the diagonal of the scaled matrix, ten times more each time that the factorisation fails."""
 
     # Step
     before_wall: float = 0.99
-    """Of the way to the nearest linear row, that a step may go."""
+    """Share of the way to the nearest row that a step may take."""
     lam_fall: float = 0.9
-    """Of lam, that a step may take off: the first one can take it far too low."""
+    """Largest share of lam that one step may take off: the first one can take it far too low."""
     least_multiplier: float = 0.02
-    """What a step leaves of a multiplier."""
+    """Share of a multiplier that a step leaves at least."""
     least_slack: float = 0.05
-    """What a step leaves of a slack."""
+    """Share of a slack that a step leaves at least."""
     share_of_violation: float = 0.1
-    """Of the complementarity, that new cuts may violate s by at an accepted point."""
+    """Violation of s by new cuts at an accepted point, as a share of the complementarity."""
     halvings_to_learn: int = 2
-    """Of a step whose cuts are new, before these are taken in at the old point."""
+    """Halvings of a step that finds new cuts before it becomes a null step."""
     halvings: int = 12
-    """Of a step without new cuts, before it is taken as it is."""
+    """Halvings of a step that finds none before it is taken as it is."""
     idle_top: float = 0.05
-    """Times lam change_cost: margin of a top that no cut uses."""
+    """Height of a top that no cut uses, times lam change_cost."""
 
     # Pool
     fresh_slack: float = 0.5
-    """Times tau / w_i: slack of a new cut."""
+    """Slack of a new cut, times tau / w_i."""
     kept_slack: float = 0.1
-    """Part of the slack wanted that each old cut keeps when s is raised."""
+    """Share of the slack wanted that each old cut keeps when s is raised."""
     fresh_mass: float = 0.5
-    """Times w_i: largest multiplier of a new cut."""
+    """Largest multiplier of a new cut, times w_i."""
     slack_floor: float = 1e-3
-    """Times tau over the largest multiplier: no slack is below."""
+    """Least slack, times tau over the largest multiplier."""
     prune_every: int = 4
     """Steps between two prunings."""
-    light: float = 1e-4
-    """Times w_i, or times the radius for its cost: a cut below can be pruned ..."""
-    slack: float = 200.0
-    """... if its slack is above this times tau / w_i ..."""
+    prune_mass: float = 1e-4
+    """A cut can be pruned if its multiplier is below this times w_i, and costs less than this times the radius ..."""
+    prune_slack: float = 200.0
+    """... and its slack above this times tau / w_i ..."""
     restless: float = 2.0
     """... and above this times its last change."""
 
@@ -101,7 +104,7 @@ class Settings:
     reserve_of_tol: float = 0.05
     """Times tol: what leaving a part of the radius to residuals may cost."""
     reserve_of_radius: float = 0.1
-    """Largest part of the radius that is left so."""
+    """Largest share of the radius that is left so."""
     repairs: int = 3
     """Corrections of a dual point through the Newton matrix."""
 
@@ -109,7 +112,7 @@ class Settings:
     patience: int = 250
     """Steps without a smaller gap; the longest wait seen that ended certified is 123 (annealing)."""
     progress: float = 0.9
-    """A gap below this times the smallest one is smaller."""
+    """A gap counts as smaller if it is below this times the smallest one."""
 
 
 SETTINGS = Settings()
