@@ -90,7 +90,7 @@ DAMAGES = {
     "cut off after a line feed": (lambda text: "\n".join(text.splitlines()[:-1]) + "\n1,2\n", "2 fields"),
     "empty": (lambda text: "", "cut off"),
     "another header": (lambda text: text.replace("gamma", "penalty"), "its columns are"),
-    "text for a number": (with_field("objective", "low"), "column objective: 'low' is no float"),
+    "text for a number": (with_field("objective", "low"), "column objective: 'low' is not of type float"),
     "text for a truth value": (with_field("constant", "maybe"), "column constant"),
     "an impossible error": (with_field("test_error", "7.5"), "no share"),
     "another data set": (with_field("dataset", "spect"), "a row of dataset spect"),
@@ -306,5 +306,5 @@ def test_a_file_can_have_a_heading_empty_numbers_and_the_order_of_its_rows(tmp_p
     assert heading(path) == table.heading
     path.write_text("part,name,n,seconds\na,z,,1\n")
     assert heading(path) == ""
-    with pytest.warns(UserWarning, match="line 2, column n: '' is no int"):
+    with pytest.warns(UserWarning, match="line 2, column n: '' is not of type int"):
         assert table.read(path) == []

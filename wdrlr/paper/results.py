@@ -154,7 +154,7 @@ def _by_name(versions: str) -> dict[str, str]:
 
 def _fault(row: Row) -> str:
     if not (row["cv_error"] >= 0 or math.isnan(row["cv_error"])) or not 0 <= row["test_error"] <= 1:
-        return "an error is no share in [0, 1]"
+        return "an error is not a share in [0, 1]"
     return versions_fault(row)
 
 

@@ -133,7 +133,7 @@ class Table:
     def _parse(self, path: Path) -> list[Row]:
         """The rows of one file, [] when there is none; ValueError says what is wrong with a damaged one.
 
-        Blank lines, as editors leave them, are no damage.
+        Blank lines, as editors leave them, do no harm.
         """
         try:
             text = path.read_bytes().decode("utf-8")
@@ -145,7 +145,7 @@ class Table:
         try:
             (_, header), *lines = [(reader.line_num, line) for line in reader if "".join(line).strip() or len(line) > 1]
         except (csv.Error, ValueError) as error:
-            raise ValueError(f"it is no csv file ({error})") from error
+            raise ValueError(f"it is not a csv file ({error})") from error
         if header != list(self.columns):
             raise ValueError(f"its columns are {header}, expected {list(self.columns)}")
         rows = [self._parse_line(number, line) for number, line in lines]
@@ -168,7 +168,7 @@ class Table:
             try:
                 row[name] = _BOOLEANS[text] if kind is bool else kind(text)
             except (ValueError, KeyError):
-                raise ValueError(f"line {number}, column {name}: {field!r} is no {kind.__name__}") from None
+                raise ValueError(f"line {number}, column {name}: {field!r} is not of type {kind.__name__}") from None
         if fault := self.fault(row):
             raise ValueError(f"line {number}: {fault}")
         return row

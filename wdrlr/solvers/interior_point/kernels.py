@@ -70,12 +70,12 @@ def empty_pool(n_samples: int, E: int) -> Pool:
 
 
 @jit
-def _log_loss(a):
+def _log_loss(a: float) -> float:
     return a + np.log1p(np.exp(-a)) if a > 0 else np.log1p(np.exp(a))
 
 
 @jit
-def _best_moves(score, offsets):
+def _best_moves(score: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For every level the gain and the code of the best other level that raises (row 0) or lowers (row 1) f."""
     gain = np.full((2, score.size), -1.0)
     best = np.full((2, score.size), -1, np.int32)
@@ -97,7 +97,9 @@ def _best_moves(score, offsets):
 
 
 @jit
-def separate(theta, data, change_cost, label_cost, threshold, pool):
+def separate(
+    theta: np.ndarray, data: Data, change_cost: float, label_cost: float, threshold: np.ndarray, pool: Pool
+) -> tuple[np.ndarray, np.ndarray, Pool]:
     """Algorithm 2 for every sample, p = 1: the value of its worst cut, and the cuts above the threshold.
 
     Values are those of the levels' scores, and decide what is worst and what is new. The new cuts name tops and
@@ -187,7 +189,7 @@ def separate(theta, data, change_cost, label_cost, threshold, pool):
 
 
 @jit
-def _paying_features(gain, price, offsets):
+def _paying_features(gain: np.ndarray, price: float, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The features in which a change of some level can pay, (2, m) by side, and how many there are (2,)."""
     m = offsets.size - 1
     paying = np.zeros((2, m), np.int32)
@@ -203,7 +205,16 @@ def _paying_features(gain, price, offsets):
 
 
 @jit
-def _sort_gains(z, gain, growth, price, paying, gains, growths, order):
+def _sort_gains(
+    z: np.ndarray,
+    gain: np.ndarray,
+    growth: np.ndarray,
+    price: float,
+    paying: np.ndarray,
+    gains: np.ndarray,
+    growths: np.ndarray,
+    order: np.ndarray,
+) -> int:
     """Fill in the gains above the price of a sample with levels z, the largest first, and their features; the count."""
     count = 0
     for k in range(paying.size):
@@ -224,7 +235,7 @@ def _sort_gains(z, gain, growth, price, paying, gains, growths, order):
 
 
 @jit
-def _best_count(a, gains, growths, count, price, decay):
+def _best_count(a: float, gains: np.ndarray, growths: np.ndarray, count: int, price: float, decay: float) -> int:
     """The d that maximises L(a + the first d gains) - d * price.
 
     Where nothing overflows, as the d that maximises (1 + e^a ...) e^(-d price), which takes no logarithms.
@@ -251,7 +262,7 @@ def _best_count(a, gains, growths, count, price, decay):
 
 
 @jit
-def _is_known(pool, i, sign, n_changes, entry, begin, end):
+def _is_known(pool: Pool, i: int, sign: float, n_changes: int, entry: np.ndarray, begin: int, end: int) -> bool:
     for c in range(pool.start[i], pool.start[i + 1]):
         if pool.sign[c] != sign or pool.n_changes[c] != n_changes or pool.ends[c + 1] - pool.ends[c] != end - begin:
             continue
@@ -266,7 +277,7 @@ def _is_known(pool, i, sign, n_changes, entry, begin, end):
 
 
 @jit
-def merge(pool, keep, owner, new):
+def merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool) -> tuple[Pool, np.ndarray]:
     """The pool without the cuts that are not kept, and with the new ones behind the old ones of each sample.
 
     Parameters
@@ -307,7 +318,16 @@ def merge(pool, keep, owner, new):
 
 
 @jit
-def _copy(pool, c, sign, cost, ends, entry, n_changes, k):
+def _copy(
+    pool: Pool,
+    c: int,
+    sign: np.ndarray,
+    cost: np.ndarray,
+    ends: np.ndarray,
+    entry: np.ndarray,
+    n_changes: np.ndarray,
+    k: int,
+) -> int:
     sign[k], cost[k], n_changes[k] = pool.sign[c], pool.cost[c], pool.n_changes[c]
     at = ends[k]
     for e in range(pool.ends[c], pool.ends[c + 1]):
@@ -318,7 +338,7 @@ def _copy(pool, c, sign, cost, ends, entry, n_changes, k):
 
 
 @jit
-def arguments(theta, x, pool):
+def arguments(theta: np.ndarray, x: np.ndarray, pool: Pool) -> np.ndarray:
     """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
     a = np.empty(pool.sign.size)
     for i in range(pool.start.size - 1):
@@ -334,7 +354,17 @@ def arguments(theta, x, pool):
 
 
 @jit
-def raise_s(s, value, wanted, mult, fresh, w, pool, fresh_slack, kept):
+def raise_s(
+    s: np.ndarray,
+    value: np.ndarray,
+    wanted: np.ndarray,
+    mult: np.ndarray,
+    fresh: np.ndarray,
+    w: np.ndarray,
+    pool: Pool,
+    fresh_slack: float,
+    kept: float,
+) -> None:
     """Set s_i: old cuts get the slack ``wanted`` on average, ``kept`` of it at least, fresh ones fresh_slack / w_i.
 
     Every sample has an old cut with a multiplier > 0, or its s_i is nan.
@@ -355,7 +385,7 @@ def raise_s(s, value, wanted, mult, fresh, w, pool, fresh_slack, kept):
 
 
 @jit
-def gram(E, x, pool, t, mult, slack):
+def gram(E: int, x: np.ndarray, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> np.ndarray:
     """The Newton matrix of the cuts with s, slacks and multipliers eliminated; shape (E, E).
 
         sum_c mult t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ],   D = mult / slack
@@ -431,7 +461,9 @@ def gram(E, x, pool, t, mult, slack):
 
 
 @jit
-def _add_numbers(M, x, sum_curve, curve_on, touched, n_touched):
+def _add_numbers(
+    M: np.ndarray, x: np.ndarray, sum_curve: float, curve_on: np.ndarray, touched: np.ndarray, n_touched: int
+) -> None:
     """The parts of sum curve R R' with the intercept or numbers, for the cuts of one sample, whose numbers are x."""
     M[0, 0] += sum_curve
     for r in range(x.size):
@@ -443,7 +475,16 @@ def _add_numbers(M, x, sum_curve, curve_on, touched, n_touched):
 
 
 @jit
-def _subtract_mean(M, x, sum_D, mean_0, mean_lam, mean, touched, n_touched):
+def _subtract_mean(
+    M: np.ndarray,
+    x: np.ndarray,
+    sum_D: float,
+    mean_0: float,
+    mean_lam: float,
+    mean: np.ndarray,
+    touched: np.ndarray,
+    n_touched: int,
+) -> None:
     """M -= (sum D A)(sum D A)' / sum D for the cuts of one sample, whose numbers are x."""
     last = M.shape[0] - 1
     share = mean_0 / sum_D
@@ -469,7 +510,19 @@ def _subtract_mean(M, x, sum_D, mean_0, mean_lam, mean, touched, n_touched):
 
 
 @jit
-def _add_outer(M, pool, c, curve, g, g_lam, mean, curve_on, seen, touched, n_touched):
+def _add_outer(
+    M: np.ndarray,
+    pool: Pool,
+    c: int,
+    curve: float,
+    g: float,
+    g_lam: float,
+    mean: np.ndarray,
+    curve_on: np.ndarray,
+    seen: np.ndarray,
+    touched: np.ndarray,
+    n_touched: int,
+) -> int:
     """Add curve R R' and the lam column of one cut, on its entries; note which coordinates its sample touches."""
     last = M.shape[0] - 1
     for k in range(pool.ends[c], pool.ends[c + 1]):
@@ -489,7 +542,7 @@ def _add_outer(M, pool, c, curve, g, g_lam, mean, curve_on, seen, touched, n_tou
 
 
 @jit
-def _add_row(gradient, amount, i, x, pool, c):
+def _add_row(gradient: np.ndarray, amount: float, i: int, x: np.ndarray, pool: Pool, c: int) -> None:
     """gradient += amount * R (without the sign), R the row of cut c of sample i."""
     gradient[0] += amount
     for r in range(x.shape[1]):
@@ -499,7 +552,16 @@ def _add_row(gradient, amount, i, x, pool, c):
 
 
 @jit
-def gradient(E, x, w, pool, t, mult, slack, aim):
+def gradient(
+    E: int,
+    x: np.ndarray,
+    w: np.ndarray,
+    pool: Pool,
+    t: np.ndarray,
+    mult: np.ndarray,
+    slack: np.ndarray,
+    aim: np.ndarray,
+) -> np.ndarray:
     """What the cuts put on the right-hand side, sum_c A (aim_c - D_c (sum aim - w_i) / sum D); shape (E,).
 
     ``aim`` (C,): the multipliers that would reach the targets of the products at the present slacks. The sums are over
@@ -519,7 +581,9 @@ def gradient(E, x, w, pool, t, mult, slack, aim):
 
 
 @jit
-def directions(change, w, pool, mult, slack, aim):
+def directions(
+    change: np.ndarray, w: np.ndarray, pool: Pool, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The changes of s (N,), and the multipliers after a full step (C,), from those of the cuts' values (C,).
 
     They solve full + D (ds_i - change) = aim for each cut and sum full = w_i for each sample, D = mult / slack and
@@ -539,7 +603,9 @@ def directions(change, w, pool, mult, slack, aim):
 
 
 @jit
-def dual_point(E, x, w, pool, mass, v):
+def dual_point(
+    E: int, x: np.ndarray, w: np.ndarray, pool: Pool, mass: np.ndarray, v: np.ndarray
+) -> tuple[float, float, np.ndarray]:
     """Make masses >= 0 that sum to w_i a sample, and v with slopes v / mass in [0, 1], in place.
 
     Negative masses become 0, and the others are scaled. A sample without a positive mass is left with none, which the
@@ -572,7 +638,9 @@ def dual_point(E, x, w, pool, mass, v):
 
 
 @jit
-def absorb(balance, data, pool, mass, v):
+def absorb(
+    balance: np.ndarray, data: Data, pool: Pool, mass: np.ndarray, v: np.ndarray
+) -> tuple[float, float, np.ndarray, int, float, np.ndarray, np.ndarray, np.ndarray]:
     """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (not carried out).
 
     The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
@@ -648,7 +716,7 @@ def absorb(balance, data, pool, mass, v):
 
 
 @jit
-def changed_levels(pool, data):
+def changed_levels(pool: Pool, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The changes of every cut, as in ``certificate.DualPoint``.
 
     Returns
@@ -694,7 +762,7 @@ def changed_levels(pool, data):
 
 
 @jit
-def _entropy(t):
+def _entropy(t: float) -> float:
     return -t * np.log(t) - (1 - t) * np.log1p(-t) if 0 < t < 1 else 0.0
 
 
@@ -702,7 +770,7 @@ def _entropy(t):
 
 
 @jit
-def rows_times(ends, index, value, theta):
+def rows_times(ends: np.ndarray, index: np.ndarray, value: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Rows . theta; shape (number of rows,)."""
     result = np.zeros(ends.size - 1)
     for r in range(result.size):
@@ -712,7 +780,7 @@ def rows_times(ends, index, value, theta):
 
 
 @jit
-def rows_transposed_times(ends, index, value, y, E):
+def rows_transposed_times(ends: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray, E: int) -> np.ndarray:
     """Rows' . y; shape (E,)."""
     result = np.zeros(E)
     for r in range(y.size):
@@ -722,7 +790,7 @@ def rows_transposed_times(ends, index, value, y, E):
 
 
 @jit
-def add_rows_gram(M, ends, index, value, D):
+def add_rows_gram(M: np.ndarray, ends: np.ndarray, index: np.ndarray, value: np.ndarray, D: np.ndarray) -> None:
     """M += Rows' diag(D) Rows."""
     for r in range(D.size):
         for k in range(ends[r], ends[r + 1]):
