@@ -65,7 +65,7 @@ def test_a_row_with_the_same_key_is_replaced(tmp_path):
         ({"split": 0.0}, "column split .* expected int"),
         ({"constant": 1}, "constant"),
         ({"x": 1}, "columns"),
-        ({"test_error": 1.5}, "no share"),
+        ({"test_error": 1.5}, "not a share"),
     ],
 )
 def test_a_wrong_row_is_refused_and_nothing_is_written(tmp_path, changes, message):
@@ -92,7 +92,7 @@ DAMAGES = {
     "another header": (lambda text: text.replace("gamma", "penalty"), "its columns are"),
     "text for a number": (with_field("objective", "low"), "column objective: 'low' is not of type float"),
     "text for a truth value": (with_field("constant", "maybe"), "column constant"),
-    "an impossible error": (with_field("test_error", "7.5"), "no share"),
+    "an impossible error": (with_field("test_error", "7.5"), "not a share"),
     "another data set": (with_field("dataset", "spect"), "a row of dataset spect"),
     "a split twice": (with_field("split", "1"), "split 1 is in it more than once"),
     "fields without a value": (lambda text: text + "," * (len(COLUMNS) - 1) + "\n", "line 4, column split"),
