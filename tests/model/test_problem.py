@@ -1,0 +1,47 @@
+"""The problem as arrays, against what its letters mean."""
+
+import numpy as np
+import pytest
+
+from tests.instances import f_by_hand, random_coefficients, random_problem
+from wdrlr.model.problem import level_offsets, log_loss, merge_duplicates
+
+
+def test_the_log_loss_does_not_overflow():
+    a = np.array([-800.0, -1.0, 0.0, 1.0, 800.0])
+    np.testing.assert_allclose(log_loss(a), [0.0, np.log1p(np.exp(-1)), np.log(2), np.log1p(np.e), 800.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, {"n": 0}, {"n_levels": ()}, {"coding": "pm1"}, {"fit_intercept": False}], ids=str
+)
+def test_f_is_the_sum_of_its_parts(setting):
+    problem = random_problem(1, **setting)
+    b = problem.feasible(random_coefficients(problem, 1))
+    by_hand = [f_by_hand(problem, b, i, problem.z[i]) for i in range(problem.n_samples)]
+    np.testing.assert_allclose(problem.decision(b), by_hand, atol=1e-12)
+    np.testing.assert_allclose(problem.design(np.arange(problem.n_samples), problem.z) @ b, by_hand, atol=1e-12)
+
+
+def test_levels_are_counted_through():
+    assert level_offsets((2, 4, 1)).tolist() == [0, 2, 6]
+    assert level_offsets(()).tolist() == []
+
+
+def test_feasible_coefficients_are_the_nearest():
+    problem = random_problem(2, coef_bound=0.5, fit_intercept=False)
+    b = np.linspace(-1, 1, problem.n_coefficients)
+    expected = np.clip(b, -0.5, 0.5)
+    expected[0] = 0.0
+    np.testing.assert_array_equal(problem.feasible(b), expected)
+
+
+def test_equal_rows_are_merged_whatever_their_order():
+    problem = random_problem(3, N=12, n=1)
+    x, z, y, w = (np.concatenate([part, part[:5]]) for part in (problem.x, problem.z, problem.y, problem.w))
+    order = np.random.default_rng(0).permutation(len(y))
+    merged, again = merge_duplicates(x, z, y, w), merge_duplicates(x[order], z[order], y[order], w[order])
+    for one, other in zip(merged, again, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-15)
+    assert len(merged[2]) == 12
+    assert merged[3].sum() == pytest.approx(w.sum())

@@ -1,0 +1,116 @@
+"""The Newton step against the whole linear system of docs/interior_point.md, dense and without elimination."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from tests.instances import random_problem
+from wdrlr.solvers.interior_point import newton as module
+from wdrlr.solvers.interior_point.bound import Bounds, bound_below
+from wdrlr.solvers.interior_point.coordinates import Coordinates
+from wdrlr.solvers.interior_point.instance import Instance
+from wdrlr.solvers.interior_point.method import first_iterate, move
+from wdrlr.solvers.interior_point.newton import linearise, longest, predict_and_correct
+from wdrlr.solvers.interior_point.search import search
+
+SETTINGS = {
+    "l1": {"N": 12, "n": 2, "n_levels": (2, 3, 2), "radius": 0.05},
+    "tops, box, penalty and l2": {
+        **{"N": 15, "n": 2, "n_levels": (2, 5, 3), "radius": 0.02, "norm": "l2"},
+        **{"gamma": 0.01, "coef_bound": 0.8, "weighted": True},
+    },
+    "linf": {"N": 15, "n": 3, "n_levels": (4, 3), "radius": 0.02, "norm": "linf", "gamma": 0.01},
+    "radius 0": {"N": 12, "n": 1, "n_levels": (2, 3), "radius": 0.0, "gamma": 0.02},
+}
+
+
+def dense_rows(rows, E):
+    return np.array([rows.times(unit) for unit in np.eye(E)]).T.reshape(len(rows), E)
+
+
+def whole_step(instance, at, newton, targets, bend):
+    """Changes of theta, s and u, and the multipliers after the step, from one linear system in all of them."""
+    E, x, pool, penalties = instance.coordinates.E, instance.coordinates.data.x, at.pool, instance.penalties
+    sample = np.repeat(np.arange(len(x)), at.counts)
+    R = np.zeros((len(sample), E))
+    R[:, 0], R[:, 1 : 1 + x.shape[1]] = 1.0, x[sample]
+    for c in range(len(sample)):
+        R[c, pool.entry[pool.ends[c] : pool.ends[c + 1]]] += 1.0
+    R *= pool.sign[:, None]
+    t = expit(R @ at.theta)
+    A = t[:, None] * R
+    A[:, -1] -= pool.cost
+    mult = at.cuts.multiplier
+    H = R.T @ ((mult * t * (1 - t))[:, None] * R)
+    H[np.diag_indices(instance.coordinates.n_scores)] += at.ridge * newton.n_pairs * at.tau
+    if instance.curved and (slopes := instance.slopes(at.theta)).any():
+        n, size, scale = x.shape[1], np.linalg.norm(slopes), instance.coordinates.x_scale
+        second = (np.eye(n) - np.outer(slopes, slopes) / size**2) / size
+        H[1 : 1 + n, 1 : 1 + n] += at.limits.multiplier[-1] * second / np.outer(scale, scale)
+    S, Q, B = np.eye(len(x))[sample], dense_rows(at.rows, E) * newton.live[:, None], dense_rows(instance.penalised, E)
+    families = [  # slacks change by the products with theta, s and u
+        (at.cuts, targets[0] - mult * bend, -A, S, 0 * S[:, :1] @ np.zeros((1, len(B)))),
+        (at.limits, newton.live * targets[1], Q, np.zeros((len(Q), len(x))), np.zeros((len(Q), len(B)))),
+        (at.above, targets[2], -B, np.zeros((len(B), len(x))), np.eye(len(B))),
+        (at.below, targets[3], B, np.zeros((len(B), len(x))), np.eye(len(B))),
+    ]
+    G = np.vstack([np.hstack([to_theta, to_s, to_u]) for _, _, to_theta, to_s, to_u in families])
+    slack, before = (np.concatenate([pairs[part] for pairs, *_ in families]) for part in (0, 1))
+    n_primal = G.shape[1]
+    K = np.zeros((n_primal + len(G),) * 2)
+    K[:E, :E] = H
+    K[:n_primal, n_primal:] = -G.T
+    K[n_primal:, :n_primal], K[n_primal:, n_primal:] = before[:, None] * G, np.diag(slack)
+    cost = np.zeros(E)
+    cost[-1] = instance.problem.radius
+    right = np.concatenate([-cost, -instance.coordinates.data.w, -penalties, *(target for _, target, *_ in families)])
+    idle = np.flatnonzero(~newton.used)
+    K[idle], K[:, idle], K[idle, idle], right[idle] = 0.0, 0.0, 1.0, 0.0
+    scale = np.abs(K).max(axis=1)
+    found = np.linalg.solve(K / scale[:, None], right / scale)
+    return found[:E], (G @ found[:n_primal])[: len(sample)], found[n_primal:]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_both_steps_solve_the_whole_system(monkeypatch, name):
+    made = []
+
+    def spy(instance, at, newton, *rest, **told):
+        made.append((rest, eliminated(instance, at, newton, *rest, **told)))
+        return made[-1][1]
+
+    eliminated = module._newton_step
+    monkeypatch.setattr(module, "_newton_step", spy)
+    problem = random_problem(1, **SETTINGS[name])
+    instance = Instance(problem, Coordinates(problem), 1e-7)
+    at = first_iterate(instance, None)
+    bounds = Bounds(np.inf, at.theta)
+    for _ in range(5):
+        newton = linearise(instance, at)
+        made.clear()
+        step = predict_and_correct(instance, at, newton, bounds.upper)
+        assert len(made) == 2 and made[1][1] is step
+        for (*targets, bend), found in made:
+            theta, slack, multipliers = whole_step(instance, at, newton, targets, bend)
+            np.testing.assert_allclose(found.theta * newton.used, theta, atol=1e-8 * np.abs(theta).max())
+            several = newton.several
+            np.testing.assert_allclose(found.cuts.slack[several], slack[several], atol=1e-8 * np.abs(slack).max())
+            told = np.concatenate([part.multiplier for part in (found.cuts, found.limits, found.above, found.below)])
+            np.testing.assert_allclose(told, multipliers, atol=1e-8 * np.abs(multipliers).max())
+        bounds = bound_below(instance, at, newton, step, bounds)
+        trial, bounds = search(instance, at, newton, step, bounds)
+        at = move(instance, at, newton, step, trial, False)
+
+
+def test_without_an_intercept_steps_leave_it_0():
+    problem = random_problem(4, N=12, n=1, n_levels=(2, 5), radius=0.05, fit_intercept=False)
+    instance = Instance(problem, Coordinates(problem), 1e-7)
+    at = first_iterate(instance, None)
+    step = predict_and_correct(instance, at, linearise(instance, at), np.inf)
+    assert step.theta.any()
+    assert abs(instance.intercept_row @ step.theta) < 1e-12 * np.abs(step.theta).max()
+
+
+def test_the_longest_step():
+    assert longest(np.array([1.0, 2.0]), np.array([-4.0, 1.0])) == 0.25
+    assert longest(np.array([1.0]), np.array([-0.5])) == longest(np.zeros(0), np.zeros(0)) == 1.0
