@@ -244,8 +244,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         if not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
-        now = replace(self.formulation_, **self._parameters_of(Formulation))
-        formulation = replace(now, coding=self.formulation_.coding, fit_intercept=self.formulation_.fit_intercept)
+        fitted = {name: getattr(self.formulation_, name) for name in ("coding", "fit_intercept")}
+        formulation = replace(self.formulation_, **(self._parameters_of(Formulation) | fitted))
         return formulation.pose(self.encoding_, table, labels, _weights(sample_weight, labels), merge)
 
     def _table(self, X: Any, categorical_features: Any, reset: bool) -> pd.DataFrame:

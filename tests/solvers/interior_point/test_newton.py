@@ -31,7 +31,7 @@ def dense_rows(rows, E):
 def whole_step(instance, at, newton, targets, bend):
     """Changes of theta, s and u, and the multipliers after the step, from one linear system in all of them."""
     E, x, pool, penalties = instance.coordinates.E, instance.coordinates.data.x, at.pool, instance.penalties
-    sample = np.repeat(np.arange(len(x)), at.counts)
+    sample = np.repeat(np.arange(len(x)), at.pool.counts)
     R = np.zeros((len(sample), E))
     R[:, 0], R[:, 1 : 1 + x.shape[1]] = 1.0, x[sample]
     for c in range(len(sample)):

@@ -87,7 +87,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         repaired = kernels.directions(change, w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
         v += newton.slope * (repaired - mass) + curvature * a
         mass = repaired
-        eased = at.limits.multiplier / at.limits.slack * at.rows.times(repair)
+        eased = at.limits.weight * at.rows.times(repair)
         force = np.where(newton.live, np.maximum(force - eased, 0.0), 0.0)
     return bounds
 

@@ -25,6 +25,11 @@ class Pairs(NamedTuple):
     slack: np.ndarray
     multiplier: np.ndarray
 
+    @property
+    def weight(self) -> np.ndarray:
+        """D, the multiplier over the slack."""
+        return self.multiplier / self.slack
+
 
 class Tops(NamedTuple):
     """The rows "top >= score" and "score >= bottom", T of them, ordered by top or bottom."""
@@ -97,7 +102,6 @@ class Instance:
         penalised = np.flatnonzero(penalty > 0)
         self.penalties = penalty[penalised]
         self.penalised = LinearRows([coordinates.b_rows[j] for j in penalised])
-        self.penalty = penalty
         self.intercept_row = np.zeros(coordinates.E)
         index, value, _ = coordinates.b_rows[0]
         self.intercept_row[list(index)] = value
@@ -165,7 +169,7 @@ class Instance:
         """lam radius + w.(per_sample) + penalty.|b|"""
         b = self.coordinates.b_of_theta.times(theta)
         lam = self.problem.radius * theta[-1] if self.problem.radius > 0 else 0.0
-        return float(self.coordinates.data.w @ per_sample + lam + self.penalty @ np.abs(b))
+        return float(self.coordinates.data.w @ per_sample + lam + self.problem.penalty_value(b))
 
     def values(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
         """L(a) - lam cost of every cut; shape (C,)."""
@@ -217,11 +221,6 @@ class Iterate(NamedTuple):
     ridge: float
     length: float = 1.0
 
-    @property
-    def counts(self) -> np.ndarray:
-        """The number of cuts of each sample; shape (N,)."""
-        return self.pool.start[1:] - self.pool.start[:-1]
-
     def by_cut(self, per_sample: np.ndarray) -> np.ndarray:
         """(N,) to (C,)"""
-        return per_sample.repeat(self.counts)
+        return per_sample.repeat(self.pool.counts)

@@ -41,6 +41,16 @@ class Pool(NamedTuple):
     entry: np.ndarray  # coordinates beyond intercept and numbers that f sums up
     n_changes: np.ndarray  # (C,): changed categorical features
 
+    @property
+    def n_cuts(self) -> int:
+        """C"""
+        return len(self.sign)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The number of cuts of each sample; shape (N,)."""
+        return self.start[1:] - self.start[:-1]
+
 
 class Data(NamedTuple):
     """The samples, as the kernels read them."""

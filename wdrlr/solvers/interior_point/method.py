@@ -122,7 +122,7 @@ def minimise(
             if last or bounds.upper - bounds.lower <= tol:
                 b = coordinates.b_of_theta.times(bounds.best)
                 duals = [] if bounds.dual is None else [as_dual_point(instance, bounds.dual)]
-                solution = certified(problem, b, duals, tol, n_rounds=n_steps, n_cuts=len(at.pool.sign))
+                solution = certified(problem, b, duals, tol, n_rounds=n_steps, n_cuts=at.pool.n_cuts)
                 if last or solution.gap <= tol:
                     return solution, duals
                 bounds = bounds._replace(upper=solution.upper, lower=max(solution.lower, 0.0))
@@ -143,7 +143,7 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
     value = instance.values(theta, pool)
     s = np.maximum.reduceat(value, pool.start[:-1]) + tau / w
-    slack = s.repeat(pool.start[1:] - pool.start[:-1]) - value
+    slack = s.repeat(pool.counts) - value
     rows = instance.turned(instance.rows, theta)
     of_rows = _above_rounding(instance, tau, rows.values(theta), instance.most)
     b = instance.penalised.times(theta)
@@ -266,7 +266,7 @@ def _pruned(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterat
 
 def _with_lone_cuts(instance: Instance, at: Iterate) -> Iterate:
     """A sample's only cut has all its mass, and the slack that goes with it."""
-    w, lone = instance.coordinates.data.w, at.counts == 1
+    w, lone = instance.coordinates.data.w, at.pool.counts == 1
     cut = at.pool.start[:-1][lone]
     s, (slack, mult) = at.s.copy(), (values.copy() for values in at.cuts)
     mult[cut] = w[lone]
@@ -291,4 +291,4 @@ def _above_rounding(instance: Instance, tau: float, slack: np.ndarray, most: np.
 
 def _normalised(w: np.ndarray, pool: kernels.Pool, mult: np.ndarray) -> np.ndarray:
     """Multipliers scaled to sum to w_i a sample."""
-    return mult * (w / np.add.reduceat(mult, pool.start[:-1])).repeat(pool.start[1:] - pool.start[:-1])
+    return mult * (w / np.add.reduceat(mult, pool.start[:-1])).repeat(pool.counts)

@@ -80,7 +80,7 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
 def linearise(instance: Instance, at: Iterate) -> Newton:
     """Step 2: slopes, which pairs are live, and the factorised matrix."""
     E, scores, x = instance.coordinates.E, instance.coordinates.n_scores, instance.coordinates.data.x
-    several = at.by_cut(at.counts) > 1
+    several = at.by_cut(at.pool.counts) > 1
     slope = expit(kernels.arguments(at.theta, x, at.pool))
     used, live_tops = in_use(instance, at.pool)
     live = np.ones(len(at.rows), bool)
@@ -88,10 +88,10 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     n_pairs = max(int(several.sum() + live.sum()) + 2 * len(instance.penalties), 1)
 
     M = kernels.gram(E, x, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
-    at.rows.add_gram(M, at.limits.multiplier / at.limits.slack)
+    at.rows.add_gram(M, at.limits.weight)
     if instance.curved:
         _add_curvature(M, instance, at)
-    D_above, D_below = at.above.multiplier / at.above.slack, at.below.multiplier / at.below.slack
+    D_above, D_below = at.above.weight, at.below.weight
     instance.penalised.add_gram(M, 4 * D_above * D_below / (D_above + D_below))
     diagonal = M.ravel()[:: E + 1]
     diagonal[:scores] += at.ridge * n_pairs * at.tau
@@ -207,7 +207,7 @@ def _newton_step(
     aim = (cuts - mult * bend) / slack
     aim_limits = np.where(newton.live, limits / at.limits.slack, 0.0)
     aim_above, aim_below = above / at.above.slack, below / at.below.slack
-    D_above, D_below = at.above.multiplier / at.above.slack, at.below.multiplier / at.below.slack
+    D_above, D_below = at.above.weight, at.below.weight
     D, difference = D_above + D_below, D_above - D_below
     surplus = aim_above + aim_below - instance.penalties
     g = kernels.gradient(E, x, w, at.pool, newton.slope, mult, slack, aim)
@@ -225,7 +225,7 @@ def _newton_step(
         theta=theta,
         a=a,
         cuts=Pairs(np.where(newton.several, at.by_cut(ds) - change, 0.0), full),
-        limits=Pairs(of_rows, aim_limits - at.limits.multiplier / at.limits.slack * of_rows),
+        limits=Pairs(of_rows, aim_limits - at.limits.weight * of_rows),
         above=Pairs(size - of_b, aim_above - D_above * (size - of_b)),
         below=Pairs(size + of_b, aim_below - D_below * (size + of_b)),
         size=size,

@@ -35,8 +35,8 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
     settings, w = instance.settings, instance.coordinates.data.w
     length = _first_length(instance, at, step)
     ceiling = instance.objective(at.theta, at.s) + newton.n_pairs * max(at.tau, step.mu)
-    none_fresh = np.zeros(len(at.pool.sign), bool)
-    pool, old, tangents, n_halved = at.pool, np.arange(len(at.pool.sign)), NO_ROWS, 0
+    none_fresh = np.zeros(at.pool.n_cuts, bool)
+    pool, old, tangents, n_halved = at.pool, np.arange(at.pool.n_cuts), NO_ROWS, 0
     while True:
         theta = at.theta + length * step.theta
         if not instance.problem.fit_intercept:
@@ -47,7 +47,7 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
         slack = np.maximum(at.cuts.slack + length * step.cuts.slack, settings.least_slack * at.cuts.slack)
         s = raised(instance, at, instance.values(theta, at.pool), slack, none_fresh)
         worst, owner, new = instance.separate(theta, s + step.target / w, pool)
-        pool, before = kernels.merge(pool, np.ones(len(pool.sign), bool), owner, new)
+        pool, before = kernels.merge(pool, np.ones(pool.n_cuts, bool), owner, new)
         old = np.where(before >= 0, old[before], -1)
         objective = instance.objective(theta, worst)
         if objective < bounds.upper and (at.rows.values(theta)[instance.box] >= 0).all():
@@ -55,7 +55,7 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
         violation = w @ np.maximum(worst - s, 0.0)
         allowed = settings.share_of_violation * (newton.n_pairs * at.tau)
         accepted = violation <= allowed and objective <= ceiling
-        learnt = len(pool.sign) > len(at.pool.sign)
+        learnt = pool.n_cuts > at.pool.n_cuts
         accepted |= n_halved >= settings.halvings and not learnt
         if accepted or (n_halved >= settings.halvings_to_learn and learnt):
             return Trial(theta, length, slack, pool, old, tangents, bool(accepted)), bounds
