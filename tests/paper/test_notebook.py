@@ -215,7 +215,7 @@ def test_the_names_are_those_of_the_modules():
 
 
 def test_a_method_and_a_solver_from_outside_are_taken(monkeypatch):
-    assert notebook.methods(["LR", "NEW"]) and notebook.solver("mine")
+    assert notebook.methods(["LR", "NEW"]) and notebook.KINDS["solver"]("mine")
     monkeypatch.setitem(METHODS, "NEW", METHODS["LR"])
     monkeypatch.setitem(registry.SOLVERS, "mine", registry.SOLVERS["tailored"])
-    assert notebook.methods(["LR", "NEW"]) == notebook.solver("mine") == ""
+    assert notebook.methods(["LR", "NEW"]) == notebook.KINDS["solver"]("mine") == ""

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -255,23 +256,22 @@ def list_of(item: Kind, *, repeats: bool = False) -> Kind:
     return kind
 
 
+def registered(names: Iterable[str], module: str, registry: str) -> Kind:
+    """One of these texts, or of those in a registry that takes long to import and may have more by now."""
+
+    def kind(value: Any) -> str:
+        return one_of(*names)(value) and one_of(*getattr(import_module(module), registry))(value)
+
+    return kind
+
+
 def methods(value: Any) -> str:
     """Some columns of the tables, or ``["all"]``."""
-    wanted = list_of(one_of(*published_values("table1")["method"].unique()))(value)
-    if wanted and value != ["all"]:  # methods beyond the paper's: their names take a second to import
-        from wdrlr.paper.methods import METHODS
-
-        wanted = list_of(one_of(*METHODS))(value)
-    return f"['all'], or {wanted}" if wanted and value != ["all"] else ""
-
-
-def solver(value: Any) -> str:
-    """A registered solver."""
-    if not one_of(*SOLVERS)(value):
+    if value == ["all"]:
         return ""
-    from wdrlr.solvers import registry  # as in ``methods``
-
-    return one_of(*registry.SOLVERS)(value)
+    printed = published_values("table1")["method"].unique()
+    wanted = list_of(registered(printed, "wdrlr.paper.methods", "METHODS"))(value)
+    return f"['all'], or {wanted}" if wanted else ""
 
 
 def dataset(table: str | None = None) -> Kind:
@@ -371,7 +371,7 @@ KINDS: dict[str, Kind] = {
     "backend": one_of(*BACKENDS),
     "figures_dir": figures_folder,
     "tol": number(above=0),
-    "solver": solver,
+    "solver": registered(SOLVERS, "wdrlr.solvers.registry", "SOLVERS"),
     "radius": number(least=0),
     "sizes": list_of(integer(2, 1_000_000)),
     "runs": integer(1, 1_000_000),
