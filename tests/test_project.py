@@ -87,7 +87,7 @@ WITHOUT_TESTS_OF_THEIR_OWN = {
     "data_prep/__main__.py",  # in test_counts.py
     "data_prep/recipe.py",  # in test_recipes.py, as all data sets
     "solvers/dual_repair.py",
-    *(f"solvers/interior_point/{part}.py" for part in "bound instance settings".split()),
+    *(f"solvers/interior_point/{part}.py" for part in "bound settings".split()),
     "solvers/programs.py",
     "solvers/solution.py",
 }
