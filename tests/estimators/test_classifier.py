@@ -152,7 +152,7 @@ def test_unknown_levels_in_predict():
     X, y = mixed_data()
     new = X.assign(kind="c")
     model = WassersteinLogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="'kind' has levels that were not there in fit: 'c'"):
+    with pytest.raises(ValueError, match="'kind' has levels that were not seen in fit: 'c'"):
         model.predict(new)
     lenient = WassersteinLogisticRegression(handle_unknown="ignore").fit(X, y)
     assert np.allclose(lenient.decision_function(new), lenient.decision_function(X.assign(kind="a")))

@@ -124,7 +124,7 @@ def test_levels_are_those_of_the_whole_table_in_every_fold():
     X.loc[3, "kind"] = "rare"
     model = WassersteinLogisticRegressionCV(RADII).fit(X, y)
     assert model.categories_[1].tolist() == ["a", "b", "rare"]
-    with pytest.raises(ValueError, match="not there in fit: 'rare'"):
+    with pytest.raises(ValueError, match="not seen in fit: 'rare'"):
         GridSearchCV(WassersteinLogisticRegression(), {"radius": RADII}, error_score="raise").fit(X, y)
 
 

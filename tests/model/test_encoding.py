@@ -79,7 +79,7 @@ def test_unknown_levels():
     encoding = fit_encoding(table(), "from_dtype")
     data = table()
     data["kind"] = ["a", "c", "d"]
-    with pytest.raises(ValueError, match=r"'kind' has levels that were not there in fit: 'c', 'd'"):
+    with pytest.raises(ValueError, match=r"'kind' has levels that were not seen in fit: 'c', 'd'"):
         encoding.codes(data, "error")
     assert encoding.codes(data, "ignore")[:, 1].tolist() == [0, -1, -1]
 
@@ -172,7 +172,7 @@ def test_collections_are_refused_whatever_the_column_is_taken_for(table, categor
     ids=["int", "int and float", "Decimal", "Fraction", "int and bool", "numpy's"],
 )
 def test_numbers_as_objects_must_say_what_they_are(values):
-    with pytest.raises(ValueError, match="'c' has the dtype object but holds numbers only; give it a numeric dtype"):
+    with pytest.raises(ValueError, match="'c' has the dtype object but holds only numbers; give it a numeric dtype"):
         fit_encoding(column(values, object), "from_dtype")
     assert fit_encoding(column(values, float), "from_dtype").numeric == [0]
 

@@ -272,14 +272,14 @@ def test_the_continuous_model_leaves_the_levels():
 def test_errors_of_the_classifier_s_method():
     X, y = mixed_data()
     model = WassersteinLogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="'kind' has levels that were not there in fit"):
+    with pytest.raises(ValueError, match="'kind' has levels that were not seen in fit"):
         model.worst_case_distribution(X.assign(kind="c"), y)
     with pytest.raises(ValueError, match="60 rows, but y has 59"):
         model.worst_case_distribution(X, y[1:])
     with pytest.raises(ValueError, match="eta"):
         model.worst_case_distribution(X, y, eta=2)
     named = X.rename(columns={"size": "mass"})
-    with pytest.raises(ValueError, match="rename those features"):
+    with pytest.raises(ValueError, match="rename these features"):
         WassersteinLogisticRegression().fit(named, y).worst_case_distribution(named, y)
 
 
@@ -291,7 +291,7 @@ def test_changed_mass_wants_the_rows_of_the_distribution():
     model = WassersteinLogisticRegression(radius=0.1).fit(X, y)
     part = model.worst_case_distribution(X[10:20], y[10:20])
     assert changed_mass(part, X[10:20], y[10:20])["mass"].max() > 0
-    with pytest.raises(ValueError, match="is that of 10 rows, but X has 40 rows"):
+    with pytest.raises(ValueError, match="is of 10 rows, but X has 40 rows"):
         changed_mass(part, X, y)
 
 
@@ -305,7 +305,7 @@ def test_changed_mass_counts_by_hand():
     assert moved["mass"].tolist() == pytest.approx([0.9, 0.4, 0.2])
     assert moved["commonest"].tolist() == ["u → v", "0 → 1", "+1,500"]
     assert moved["commonest_mass"].tolist() == pytest.approx([0.7, 0.3, 0.2])
-    with pytest.raises(ValueError, match="is that of 3 rows, but X has 2 rows"):
+    with pytest.raises(ValueError, match="is of 3 rows, but X has 2 rows"):
         changed_mass(table, X.iloc[:2], y[:2])
     with pytest.raises(ValueError, match="X has the columns"):
         changed_mass(table, X[["number", "a"]], y)

@@ -242,7 +242,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         if len(y) != len(table):
             raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
         if not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that were not there in fit; the classes are {self.classes_.tolist()}.")
+            raise ValueError(f"y has labels that were not seen in fit; the classes are {self.classes_.tolist()}.")
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
         fitted = {name: getattr(self.formulation_, name) for name in ("coding", "fit_intercept")}
         formulation = replace(self.formulation_, **(self._parameters_of(Formulation) | fitted))
@@ -299,7 +299,7 @@ def _two_classes(y: np.ndarray) -> np.ndarray:
     target = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
     pair = enc.look_alikes(classes)
-    hint = f" y has labels that differ in blanks or a dot only: {enc.quoted(pair)}; clean them." if pair else ""
+    hint = f" y has labels that differ only in blanks or a dot: {enc.quoted(pair)}; clean them." if pair else ""
     if target != "binary":
         raise ValueError(f"Only binary classification is supported. The type of the target is {target}.{hint}")
     if hint:

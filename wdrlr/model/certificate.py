@@ -1,8 +1,8 @@
 """Certificates: how far a fit can be from the optimum, whoever computed it.
 
-``check`` believes no solver. It takes coefficients and a dual point, and returns two numbers of its own: the objective,
-evaluated by Algorithm 2, and a lower bound on the optimal value, from a dual point that is made feasible here. It
-shares nothing with the solvers but ``separation``, and allows for its own rounding.
+``check`` takes no solver at its word. From coefficients and a dual point it computes the objective, evaluated by
+Algorithm 2, and a lower bound on the optimal value, from the dual point made feasible here. It shares nothing with the
+solvers but ``separation``, and allows for its own rounding.
 
 The lower bound. Let masses mu_c >= 0 sum to at most w_i over the cuts c of sample i, and t_c in [0, 1] be slopes. Since
 L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t), and since s_i >= 0, every b and lam satisfy
@@ -10,9 +10,8 @@ L(a) = max_t [t a + H(t)] with H(t) = -t log t - (1 - t) log(1 - t), and since s
     objective >= sum_c mu_c H(t_c) + lam (radius - sum_c mu_c cost_c) + r.b + sum_j penalty_j |b_j|,
     r = sum_c mu_c t_c A_c     (a_c = A_c b is the argument of the log-loss at cut c).
 
-What is left to do is to bound the terms with lam, r and the penalties from below, over all b and lam that can be
-optimal (``_charge``, which has the solvers' ``dual_repair`` beside it for their own use: the two share no code on
-purpose).
+It remains to bound the terms with lam, r and the penalties from below, over all b and lam that can be optimal. This is
+done by ``_charge``; the solvers do the same in ``dual_repair``, and the two share no code on purpose.
 """
 
 from __future__ import annotations
@@ -32,8 +31,9 @@ UNIT = np.finfo(float).eps
 LONG_UNIT = float(np.finfo(np.longdouble).eps)
 
 LARGEST_SCORE = 1e4
-"""At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b with |b_j| (times
-the largest distance of a number from its mean) and |f| at the means below this, or below twice what the fit has."""
+"""At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b for which |b_j|
+(times the largest distance of a number from its mean) and |f| at the means are below this, or below twice those of the
+fit."""
 
 BLOCK = 4096
 """Cuts processed at a time."""
@@ -43,9 +43,9 @@ BLOCK = 4096
 class DualPoint:
     """Masses on C cuts, and the slopes of the log-loss there: what a solver hands in for its lower bound.
 
-    A cut is a sample, a label and some changed features. A feature may be changed into one level, or (level -1) into a
-    mixture of its levels that all cuts with the same sign of a / f share: since L is convex and each of these levels
-    costs as much, a mixture is worth no more than the best level.
+    A cut is a sample, a label and a set of changed features. A feature may be changed into one level, or (level -1)
+    into a mixture of its levels that all cuts with the same sign of a / f share: since L is convex and all these levels
+    cost the same, a mixture is worth no more than the best level.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class DualPoint:
 
 class Certificate(NamedTuple):
     """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
-    ``lower``, and that of b is at most upper - lower above the least one: what the rounding of both can amount to is
-    taken off ``lower``. At radius 0 without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
+    ``lower``, so that of b is at most upper - lower above the optimum: the possible rounding of both is subtracted from
+    ``lower``. At radius 0 without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
 
     upper: float
     lower: float
@@ -86,7 +86,7 @@ class Certificate(NamedTuple):
 
 
 def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certificate:
-    """The certificate of coefficients b by the best of some dual points; without one, the lower bound is 0.
+    """The certificate of coefficients b by the best of the given dual points; without any, the lower bound is 0.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certifica
     """
     upper, lam = objective(problem, b)
     rounding = _rounding_of_objective(problem, b, upper)
-    # b = 0 has log 2, and so has the optimum at most; b too bounds it, unless it breaks a constraint.
+    # The objective at b = 0 is log 2, which bounds the optimum; so does the objective at b, if b is feasible.
     ceiling = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
     if (problem.feasible(b) == b).all():
         ceiling = min(upper + rounding, ceiling)
@@ -115,15 +115,15 @@ def objective(problem: Problem, b: np.ndarray) -> tuple[float, float]:
 def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     """sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } at fixed coefficients, and the multiplier that attains it.
 
-    It is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam cost_c), where c runs over
-    the candidates of Algorithm 2: a convex piecewise linear function of one variable, minimised exactly by
+    The supremum is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam cost_c), where c
+    runs over the candidates of Algorithm 2: a convex piecewise linear function of one variable, minimised exactly by
     intersecting tangents from both sides. Source: proof of Theorem 1.
     """
     if problem.radius == 0:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
-    found = [candidates(problem, b, flipped) for flipped in problem.label_flips]
-    losses = np.hstack([log_loss(of_label.argument) for of_label in found])
-    costs = np.concatenate([of_label.cost for of_label in found])
+    by_label = [candidates(problem, b, flipped) for flipped in problem.label_flips]
+    losses = np.hstack([log_loss(of_label.argument) for of_label in by_label])
+    costs = np.concatenate([of_label.cost for of_label in by_label])
     low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
     left = _Samples(losses, costs, problem.w)
     at_low = left.worst(low)
@@ -137,7 +137,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     at_high = left.worst(high)
     high_value, high_slope = left.line(high, at_high, problem.radius)
     for _ in range(200):  # about 20 are enough
-        # A candidate that is worst at both ends is worst in between: only the other samples need a look.
+        # A candidate that is worst at both ends is worst in between: only the other samples need checking.
         left, at_low, at_high = left.without(at_low, at_high)
         lam = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
         if not low < lam < high:
@@ -157,7 +157,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """Samples whose worst candidate is not settled, and the sums over those for whom it is."""
+    """The samples whose worst candidate is not settled yet, and the sums over those for which it is."""
 
     losses: np.ndarray  # (N, C)
     costs: np.ndarray  # (C,)
@@ -174,14 +174,14 @@ class _Samples:
         loss, cost = self._sums(np.ones(len(choice), dtype=bool), choice)
         return float(lam * radius + loss - lam * cost), float(radius - cost)
 
-    def without(self, one: np.ndarray, other: np.ndarray) -> tuple[_Samples, np.ndarray, np.ndarray]:
-        """The samples for whom two choices differ, and these choices."""
-        open_ = one != other
-        loss, cost = self._sums(~open_, one)
-        return _Samples(self.losses[open_], self.costs, self.w[open_], loss, cost), one[open_], other[open_]
+    def without(self, left: np.ndarray, right: np.ndarray) -> tuple[_Samples, np.ndarray, np.ndarray]:
+        """The samples for which two choices differ, and these choices."""
+        open_ = left != right
+        loss, cost = self._sums(~open_, left)
+        return _Samples(self.losses[open_], self.costs, self.w[open_], loss, cost), left[open_], right[open_]
 
-    def _sums(self, some: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
-        rows = np.flatnonzero(some)
+    def _sums(self, included: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
+        rows = np.flatnonzero(included)
         loss = (self.w[rows] * self.losses[rows, choice[rows]]).sum()
         return self.settled_loss + loss, self.settled_cost + (self.w[rows] * self.costs[choice[rows]]).sum()
 
@@ -189,10 +189,11 @@ class _Samples:
 def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> float:
     """How far ``objective`` can be below the truth.
 
-    f, and the gains that are added to it, are sums of at most 1 + n + 3 m + K terms (K, the most nonzero entries in a
-    row of the level matrix) of a size of |f_1| + |x_i - x_1|.|b_N| + 3 sum_j (the largest score of feature j), with f_1
-    the part of intercept and numbers at the first sample, which is computed in long doubles; L has slopes in [0, 1].
-    Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units more of what they give.
+    f, and the gains that are added to it, are sums of at most 1 + n + 3 m + K terms (K is the largest number of nonzero
+    entries in a row of the level matrix) with total size |f_1| + |x_i - x_1|.|b_N| + 3 sum_j (the largest score of
+    feature j), where f_1 is the contribution of intercept and numbers at the first sample, computed in long doubles; L
+    has slopes in [0, 1]. Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units
+    more, relative to their results.
     """
     m, levels = problem.n_categorical, np.abs(problem.level_matrix)
     terms = 8 + problem.n_numeric + 3 * m + int((levels > 0).sum(axis=1).max(initial=0))
@@ -214,18 +215,18 @@ def _pairwise(n: int) -> float:
 
 
 def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -> float:
-    """The lower bound of a dual point, rounding taken off; 0 if it proves nothing.
+    """The lower bound of a dual point, less the possible rounding; 0 if it proves nothing.
 
     Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1.
-    Cuts of infinite cost, or of any cost at radius 0, are dropped, and so are those that change a feature twice, or
-    into a level that it does not have, and what is not finite.
+    Dropped are cuts of infinite cost, or of any cost at radius 0, cuts that change a feature twice or into a level that
+    it does not have, and values that are not finite.
 
     Parameters
     ----------
     upper : float
         An upper bound on the optimal value.
     b : ndarray of shape (1 + n + k,)
-        The fit; it matters only at radius 0 without a box, for which the bound is to hold (``LARGEST_SCORE``).
+        The fit; used only at radius 0 without a box, where it sets how far the bound has to hold (``LARGEST_SCORE``).
     """
     dual = _without_forgeries(problem, dual)
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
@@ -236,7 +237,7 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
     total = np.bincount(dual.sample, mass, problem.n_samples)
     most_cuts = int(np.bincount(dual.sample, possible, problem.n_samples).max(initial=0))
-    # What is too much by rounding only may stay: it is allowed for below, and v keeps the balance that it has.
+    # An excess of the size of rounding may stay: it is allowed for below, and v keeps its balance.
     too_much = total > problem.w * (1 + 4 * most_cuts * UNIT)
     scaled = np.where(too_much, problem.w / np.where(too_much, total, 1.0), 1.0)[dual.sample]
     mass, v = mass * scaled, np.nan_to_num(dual.v, posinf=0.0, neginf=0.0) * scaled
@@ -247,13 +248,14 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     spent = (mass * cost).sum()
     relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8)
     charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b)
-    # A rounded slope: t |H'(t)| is at most 40 where 1 - t is not 0.
+    # For the rounding of the slope: t |H'(t)| is at most 40 where 1 - t is not 0.
     value = float(entropy * (1 - relative) - 40 * UNIT - charge)
     return value if value > 0 else 0.0  # also where it is nan
 
 
 def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:
-    """Without the mass of cuts that change a feature twice, or none that exists, or into no level of it."""
+    """The dual point without the mass of cuts that change a feature twice, or one that does not exist, or into a level
+    that the feature does not have."""
     m = problem.n_categorical
     n_changes = np.diff(dual.start)
     cut = np.repeat(np.arange(len(dual.mass)), n_changes)
@@ -278,15 +280,15 @@ def _charge(
 ) -> float:
     """How far lam (radius - spent) + r.b + sum_j penalty_j |b_j| can be below 0 where the objective is <= ``upper``.
 
-    - r_j is free within the penalty of b_j, and without an intercept r_0 is.
+    - r_j costs nothing within the penalty of b_j, nor does r_0 without an intercept.
     - The wall, which is 0 where there is no box, is charged at the box.
-    - The numbers' part costs lam ||r_N|| / scale at most, as lam >= dual_norm(b_N) (Hoelder),
-      or else what a box or a penalty allows.
+    - The part of the numbers costs at most lam ||r_N|| / scale, as lam >= dual_norm(b_N) (Hoelder),
+      or what a box or a penalty allows, if that is less.
     - The rest is charged at the bounds of ``_bounds``, |b_j| <= constant_j + per_lam_j lam.
     - lam <= upper / radius, as all losses are >= 0: the terms in lam cost at most
       max(0, spent + ||r_N|| / scale + sum_j |r_j| per_lam_j - radius) upper / radius.
 
-    The numbers are seen from their means, with f at the means in place of b_0.
+    The numbers are taken relative to their means, with f at the means in place of b_0.
     """
     n = problem.n_numeric
     center, bounds, cap = _bounds(problem, upper, b)
@@ -298,7 +300,7 @@ def _charge(
     matrix = np.abs(problem.level_matrix)
     terms = np.maximum((matrix > 0).sum(axis=0) - 1, 0)
     slack_categories = slack[1 + n :] @ matrix + 2 * UNIT * terms * (np.abs(levels) @ matrix)
-    # What penalty and wall carry of r_0 stays with b_0, and only the rest is seen from the means.
+    # The part of r_0 that penalty and wall carry stays with b_0; only the rest is taken relative to the means.
     kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
     numbers = numbers + center * kept
     slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * (abs(kept) + abs(wall[0])))
@@ -311,7 +313,7 @@ def _charge(
         return float(charge + _product(size, bounds[0][0]).sum())
 
     def total(constant: np.ndarray, per_lam: np.ndarray, capped: np.ndarray) -> float:
-        """Those at their caps, the numbers for the price of the radius, the rest at their bounds."""
+        """The charge: these coefficients at their caps, other numbers paid by the radius, the rest at their bounds."""
         toll = problem.metric.numeric_distance(np.where(capped, 0.0, size)[1 : 1 + n])
         fixed, in_lam = _product(size, np.where(capped, cap, constant)), _product(size, np.where(capped, 0.0, per_lam))
         fixed[1 : 1 + n] = np.where(capped, fixed, 0.0)[1 : 1 + n]
@@ -338,15 +340,15 @@ def _balance(
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """r in terms of the intercept, of the numbers less their center, and of the scores of levels.
 
-    Sums over levels are exact but for about 1e-25 v: v is cut in two parts, and sums of the high parts, whole multiples
-    of a power of two, are not rounded. Otherwise residuals of the order of 1e-16 would, at a tiny radius, meet
-    multipliers of the order of its inverse. Those over numbers are in long doubles, where the machine has longer ones.
+    Sums over levels are exact to about 1e-25 v: v is split in two parts, and sums of the high parts, whole multiples
+    of a power of two, are not rounded. Otherwise, at a tiny radius, residuals of the order of 1e-16 would be multiplied
+    by multipliers of the order of its inverse. Sums over numbers are in long doubles, if the machine has them.
 
     Returns
     -------
     intercept, numbers (n,), levels (sum(n_levels),)
     slack : ndarray of shape (1 + n + sum(n_levels),)
-        How far the rounding of these can be off.
+        How far rounding can put each of these off.
     """
     n, n_levels = problem.n_numeric, sum(problem.n_levels)
     u = v * sign
@@ -355,23 +357,23 @@ def _balance(
     sums = np.zeros((2, 1 + n_levels))  # of high and low parts, for the intercept and the levels
     mixed = np.zeros((2, 2, problem.n_categorical))  # high and low parts at mixtures, by sign of the cut and by feature
     numbers, size = np.zeros(n, dtype=np.longdouble), np.zeros(n)
-    own = problem.z + problem.offsets
+    original = problem.z + problem.offsets
     for begin in range(0, len(u), BLOCK):
         cuts = slice(begin, begin + BLOCK)
         sample, changes = dual.sample[cuts], slice(dual.start[begin], dual.start[min(begin + BLOCK, len(u))])
         cut = np.repeat(np.arange(len(u))[cuts], np.diff(dual.start[begin : begin + BLOCK + 1]))
         feature, level = dual.feature[changes], dual.level[changes]
-        old = own[dual.sample[cut], feature]
+        old = original[dual.sample[cut], feature]
         mixes = level < 0
         new = problem.offsets[feature] + np.where(mixes, 0, level)
         for part, amount in enumerate((high, u - high)):
             sums[part, 0] += amount[cuts].sum()
-            at_home = np.bincount(own[sample].ravel(), np.repeat(amount[cuts], problem.n_categorical), n_levels)
-            at_home -= np.bincount(old, amount[cut], n_levels)
-            sums[part, 1:] += at_home + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
+            kept = np.bincount(original[sample].ravel(), np.repeat(amount[cuts], problem.n_categorical), n_levels)
+            kept -= np.bincount(old, amount[cut], n_levels)
+            sums[part, 1:] += kept + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
             for side in (0, 1):
-                those = mixes & ((sign[cut] > 0) == (side == 0))
-                mixed[part, side] += np.bincount(feature[those], amount[cut[those]], problem.n_categorical)
+                of_side = mixes & ((sign[cut] > 0) == (side == 0))
+                mixed[part, side] += np.bincount(feature[of_side], amount[cut[of_side]], problem.n_categorical)
         if n:
             shifted = np.ascontiguousarray(problem.x[sample].T, dtype=np.longdouble) - center[:, None]
             numbers += (shifted * u[cuts]).sum(axis=1)
@@ -401,24 +403,26 @@ def _bounds(
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """How large b can be where the objective is at most ``upper``: |b_j| <= constant_j + per_lam_j lam.
 
-    Let f(v) be the mean of f over the samples if all their categories are set to v, and c the cost of that. If labels
-    can be changed, sum_i w_i s_i is at least the mean of L(-+f) less lam (c + kappa), for either sign, and by Jensen
+    Let f(v) be the mean of f over the samples if all their categories are set to v, and c the cost of that change. If
+    labels can be changed, sum_i w_i s_i is at least the mean of L(-+f) less lam (c + kappa), for either sign, and by
+    Jensen
 
         |f(v)| <= upper + lam (c + kappa).
 
-    A change of one feature, for c_1, is enough to compare two of its levels: they differ by twice that, with c_1, at
-    most. Whether labels can be changed or not, the same holds within each class, with L(-f) for y = 1 and L(f) for y =
-    -1: |f(v)| <= upper / w_min + lam (c + d), w_min the weight of the smaller class, d the distance of their means.
-    Two levels of a feature differ by no more than twice that, and so does every slope of a category.
+    A change of one feature, at the cost c_1, is enough to compare two of its levels: their scores differ by at most
+    twice this bound, with c_1 for c. Whether labels can be changed or not, the same holds within each class, with L(-f)
+    for y = 1 and L(f) for y = -1: |f(v)| <= upper / w_min + lam (c + d), where w_min is the weight of the smaller class
+    and d the distance between the means of the classes. The scores of two levels of a feature differ by at most twice
+    that, so no slope of a category is larger.
 
     Returns
     -------
     center : ndarray of shape (n,)
         The weighted means of the numbers; 0 without an intercept.
     bounds : list of pairs (constant, per_lam) of ndarrays of shape (1 + n + k,)
-        Either one may be used. Entry 0 is for b_0 + center.b_N, those of the numbers are for radius 0.
+        Any of the pairs may be used. Entry 0 is for b_0 + center.b_N, the entries of the numbers are for radius 0.
     cap : ndarray of shape (1 + n + k,)
-        What the box allows, and a penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
+        What the box allows, and the penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
     """
     n, w, x, n_b = problem.n_numeric, problem.w, problem.x, len(b)
     center = np.clip(w @ x, x.min(axis=0), x.max(axis=0)) if problem.fit_intercept else np.zeros(n)
@@ -430,7 +434,7 @@ def _bounds(
         constant = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
         bounds.append((constant, np.zeros(n_b)))
     else:
-        # A reference level whose score is not 0 adds to f at the means, and so does the rounding of these.
+        # A reference level whose score is not 0 adds to f at the means, and so does the rounding of the means.
         matrix = np.abs(problem.level_matrix)
         references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
         blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))

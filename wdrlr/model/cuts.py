@@ -1,4 +1,4 @@
-"""Constraints of Theorem 1's program: one for each sample i, each z and each of the two labels.
+"""The constraints of Theorem 1's program: one for each sample i, each z and each of the two labels.
 
 A cut demands s_i >= L(-y f(x_i, z)) - lam d((x_i, z, y), (x_i, z_i, y_i)). The cuts with the sample's own label are
 the paper's set W^+, those with the other label its set W^-.
@@ -39,14 +39,14 @@ class Cuts:
         return Cuts(self.sample[index], self.z[index], self.flipped[index])
 
     def keys(self) -> list[tuple[int, bool, bytes]]:
-        """One hashable name a cut."""
+        """One hashable key per cut."""
         return [
             (int(i), bool(flipped), z.tobytes())
             for i, flipped, z in zip(self.sample, self.flipped, self.z, strict=True)
         ]
 
     def rows(self, problem: Problem) -> np.ndarray:
-        """A with a = A b, the arguments of the log-losses; shape (C, 1 + n + k)."""
+        """The matrix A for which a = A b are the arguments of the log-losses; shape (C, 1 + n + k)."""
         label = np.where(self.flipped, -1.0, 1.0) * problem.y[self.sample]
         return -label[:, None] * problem.design(self.sample, self.z)
 
@@ -58,7 +58,7 @@ class Cuts:
 
 
 def join(*several: Cuts) -> Cuts:
-    """All of them, in order."""
+    """The cuts of all arguments, in order."""
     return Cuts(
         np.concatenate([cuts.sample for cuts in several]),
         np.concatenate([cuts.z for cuts in several]),
@@ -73,7 +73,7 @@ def data_cuts(problem: Problem, flipped: bool) -> Cuts:
 
 
 def initial_cuts(problem: Problem) -> Cuts:
-    """The cuts (i, z_i) of the data for every label the adversary can give; Algorithm 1 starts from them."""
+    """The cuts (i, z_i) of the data for every label that the adversary can choose; Algorithm 1 starts from these."""
     return join(*(data_cuts(problem, flipped) for flipped in problem.label_flips))
 
 

@@ -1,4 +1,4 @@
-"""From a table with numbers and categories to arrays: which columns are what, level codes, and the slopes' coding."""
+"""From a table with numbers and categories to arrays: kinds of columns, level codes, and the coding of the slopes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FeatureEncoding:
         Raises
         ------
         ValueError
-            If a column has text that is not a number, dates or collections in it, or missing or infinite values.
+            If a column contains text that is not a number, dates, collections, or missing or infinite values.
         """
         x = np.empty((len(table), len(self.numeric)))
         for column, j in enumerate(self.numeric):
@@ -63,12 +63,12 @@ class FeatureEncoding:
         return x
 
     def codes(self, table: pd.DataFrame, handle_unknown: str) -> np.ndarray:
-        """Level codes of the categorical columns, -1 for a level that is not known; shape (N, m).
+        """Level codes of the categorical columns, -1 for an unknown level; shape (N, m).
 
         Raises
         ------
         ValueError
-            If a value is missing or a collection, or if a level is not known and ``handle_unknown`` is "error".
+            If a value is missing or a collection, or if a level is unknown and ``handle_unknown`` is "error".
         """
         z = np.empty((len(table), len(self.categorical)), dtype=np.int64)
         for column, (j, levels) in enumerate(zip(self.categorical, self.categories, strict=True)):
@@ -79,14 +79,14 @@ class FeatureEncoding:
             if handle_unknown == "error" and (z[:, column] < 0).any():
                 unknown = pd.unique(np.asarray(values)[z[:, column] < 0])
                 raise ValueError(
-                    f"column {self.names[j]!r} has levels that were not there in fit: {quoted(unknown)}; the levels "
+                    f"column {self.names[j]!r} has levels that were not seen in fit: {quoted(unknown)}; the levels "
                     f"are {quoted(levels)}. Declare all levels in a pandas categorical before fit, or predict "
                     'with handle_unknown="ignore".'
                 )
         return z
 
     def table(self, x: np.ndarray, z: np.ndarray) -> pd.DataFrame:
-        """The table with these numbers (A, n) and level codes (A, m), all known: columns in their order, named."""
+        """The table with these numbers (A, n) and known level codes (A, m): columns named, and in their order."""
         columns = dict(zip(self.numeric, x.T, strict=True))
         for j, codes, levels in zip(self.categorical, z.T, self.categories, strict=True):
             columns[j] = pd.Categorical.from_codes(codes, categories=levels)
@@ -108,12 +108,12 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     ------
     ValueError
         If ``categorical_features`` does not fit the table, a categorical value is missing, levels cannot be sorted, or
-        a column of dtype object holds numbers only or dates, so that its dtype does not say what it is.
+        a column of dtype object holds only numbers, or dates, so that its dtype does not say what they are.
 
     Warns
     -----
     UserWarning
-        If two levels of a column differ in blanks around them or a dot at the end only.
+        If two levels of a column differ only in surrounding blanks or a final dot.
     """
     names = [str(name) for name in table.columns]
     mask = _categorical_mask(table, categorical_features)
@@ -132,7 +132,7 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
         pair = look_alikes(categories[-1])
         if pair is not None:
             warnings.warn(
-                f"column {names[j]!r} has levels that differ in blanks or a dot only: {quoted(pair)} count as two.",
+                f"column {names[j]!r} has levels that differ only in blanks or a dot: {quoted(pair)} count as two.",
                 stacklevel=2,
             )
     return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories)
@@ -145,7 +145,7 @@ _BOOLEANS = (bool, np.bool_)
 
 
 def _types(values: pd.Series) -> dict[type, str]:
-    """The types of the values that are not missing, each with the words that say so."""
+    """The types of the values that are not missing, each with its description for an error message."""
     if values.dtype == object:
         return {kind: f"holds values of the type {kind.__name__}" for kind in set(map(type, values[values.notna()]))}
     return {values.dtype.type: f"has the dtype {values.dtype}"}
@@ -161,7 +161,7 @@ def _refuse_collections(types: dict[type, str], name: str) -> None:
 
 
 def _refuse_times(types: dict[type, str], name: str) -> None:
-    """Raise ValueError for times, which are numbers in a unit that only the user knows, and for complex numbers."""
+    """Raise ValueError for times, whose unit as numbers only the user knows, and for complex numbers."""
     for kind, words in types.items():
         if issubclass(kind, (*_TIMES, *_COMPLEX)):
             remedy = (
@@ -176,7 +176,7 @@ def _refuse_numbers(types: dict[type, str], name: str) -> None:
     numbers_only = all(issubclass(kind, (Number, *_BOOLEANS)) for kind in types)
     if numbers_only and not all(issubclass(kind, _BOOLEANS) for kind in types):
         raise ValueError(
-            f"column {name!r} has the dtype object but holds numbers only; give it a numeric dtype, or make it "
+            f"column {name!r} has the dtype object but holds only numbers; give it a numeric dtype, or make it "
             "a pandas categorical if its numbers are names of levels."
         )
 
@@ -196,7 +196,7 @@ def _levels(values: pd.Series, name: str) -> np.ndarray:
 
 
 def as_pandas(X: Any) -> Any:
-    """X, but tables of polars and pyarrow as a DataFrame of pandas; dictionaries of pyarrow become categoricals.
+    """X, with tables of polars or pyarrow converted to pandas; pyarrow's dictionaries become categoricals.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def as_pandas(X: Any) -> Any:
     for j, dtype in enumerate(X.dtypes):
         values = X.iloc[:, j]
         if declared and dtype.kind == "O" and pd.api.types.infer_dtype(values) == "decimal":
-            replaced[j] = values.astype(float)  # a number by its dtype, which pandas does not have
+            replaced[j] = values.astype(float)  # declared as a number, by a dtype that pandas does not have
         elif isinstance(dtype, pd.ArrowDtype) and dtype.type is pd.CategoricalDtype.type:
             replaced[j] = values.array.__arrow_array__().to_pandas().array
     if replaced:
@@ -230,10 +230,10 @@ def as_pandas(X: Any) -> Any:
 
 
 def refuse_text(X: Any) -> None:
-    """Raise ValueError if an array, or what numpy makes of nested lists, has text or times, which read as numbers."""
+    """Raise ValueError if an array, or nested lists, contain text or times, which would be read as numbers."""
     try:
         array = np.asarray(X)
-    except ValueError:  # of rows that differ in length, which scikit-learn says
+    except ValueError:  # rows differ in length; scikit-learn reports it
         return
     for kind in set(map(type, array.ravel())) if array.dtype == object else {array.dtype.type}:
         if issubclass(kind, (str, bytes, *_TIMES)):
@@ -245,7 +245,7 @@ def refuse_text(X: Any) -> None:
 
 
 def look_alikes(levels: Iterable[Any]) -> tuple[str, str] | None:
-    """Two texts that differ in blanks around them or a dot at the end only, or None."""
+    """Two texts that differ only in surrounding blanks or a final dot, or None."""
     seen: dict[str, str] = {}
     for level in levels:
         if isinstance(level, str):
@@ -310,8 +310,8 @@ def _refuse_missing(values: pd.Series, name: str) -> None:
     missing = int(values.isna().sum())
     if missing:
         raise ValueError(
-            f"the categorical column {name!r} has {missing} missing values; drop those rows, or make them a level of "
-            f'their own: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
+            f"the categorical column {name!r} has {missing} missing values; drop those rows, or make missing values a "
+            f'level: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
         )
 
 
@@ -319,8 +319,8 @@ def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
     """The matrix that turns the slopes b_C into the scores of all levels; shape (sum(n_levels), k).
 
     "onehot" is the paper's coding: 0/1 dummies for all levels but the first of each feature, whose score is 0. "pm1"
-    is that of its public code: a -1/+1 dummy for every level, the slope of the last one fixed to 0, so that the score
-    of level v is 2 b_v - sum_u b_u (with b = 0 for the last level).
+    is the coding of the authors' public code: a -1/+1 dummy for every level, with the slope of the last one fixed to 0,
+    so that the score of level v is 2 b_v - sum_u b_u (with b = 0 for the last level).
     """
     k = sum(n_levels) - len(n_levels)
     matrix = np.zeros((sum(n_levels), k))
@@ -337,7 +337,7 @@ def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
 
 
 def unknown_row(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
-    """The score of a level that is not known, as a row for each feature like those of ``level_matrix``; shape (m, k).
+    """The score of an unknown level, as one row per feature like those of ``level_matrix``; shape (m, k).
 
     No level's slope is used: 0 with "onehot", all dummies at -1 with "pm1".
     """
@@ -351,7 +351,7 @@ def unknown_row(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
 
 
 def slope_names(encoding: FeatureEncoding, coding: str) -> np.ndarray:
-    """The names of the n + k slopes: the numbers, then each categorical feature's levels but the reference."""
+    """The names of the n + k slopes: the numbers, then the levels of each categorical feature except the reference."""
     names = [encoding.names[j] for j in encoding.numeric]
     for j, levels in zip(encoding.categorical, encoding.categories, strict=True):
         kept = levels[1:] if coding == "onehot" else levels[:-1]

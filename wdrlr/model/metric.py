@@ -10,23 +10,23 @@ from typing import ClassVar
 import numpy as np
 
 TIE = 1e-5
-"""Slopes that close to the largest one, or to 0, may be there but for a solver's tolerance; see ``Norm.aligned``."""
+"""Slopes this close to the largest one, or to 0, may equal it up to a solver's tolerance; see ``Norm.aligned``."""
 
 
 class Norm(ABC):
     """A norm on the numbers, ||v||, and its dual norm on their slopes, ||b||_* = max { b.v : ||v|| <= 1 }.
 
-    It must depend on the sizes |v_j| only, as the certificate knows no more of some vectors. An object of a subclass
-    becomes a norm of the package by ``NORMS["name"] = ...``. Which members are needed:
+    The norm must depend only on the sizes |v_j|, since for some vectors the certificate knows nothing else. Register an
+    object of a subclass by ``NORMS["name"] = ...``. Which methods are needed:
 
-    - always, by the metric and by each certificate: ``value`` and ``dual``;
+    - always, by the metric and the certificates: ``value`` and ``dual``;
     - by the solver "tailored", worst-case distributions and ``radius_max``: ``steepest``;
     - by the solvers "column-constraint" and "monolithic", which repair dual points by ``aligned``: ``form`` and
       ``dual_form``.
     """
 
     dual_order: ClassVar[float | None] = None
-    """The order of the dual norm where that is one of NumPy's, which ``radius_max`` can state without tangents."""
+    """The order of the dual norm, if NumPy has a norm of that order: ``radius_max`` then needs no tangents."""
 
     @abstractmethod
     def value(self, v: np.ndarray) -> float:
@@ -41,7 +41,7 @@ class Norm(ABC):
         """A v with ||v|| = length and b.v = length ||b||_*, for b other than 0; shapes (n,)."""
 
     def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
-        """What ``steepest`` returns, or, where within rounding there are several such v, one near a given vector."""
+        """What ``steepest`` returns or, if several such v are equal within rounding, one near a given vector."""
         return self.steepest(b, length)
 
     def of_units(self, n: int) -> np.ndarray:
@@ -111,7 +111,7 @@ class LInf(_OfOrder):
 
 
 def _norm(vector: np.ndarray, order: float) -> float:
-    """A norm whose squares neither overflow nor vanish."""
+    """The norm of an order, computed so that squares neither overflow nor underflow."""
     largest = np.abs(vector).max()
     if not 0 < largest < np.inf:
         return float(largest)
@@ -143,7 +143,7 @@ class GroundMetric:
     scale : float
         What the whole distance is divided by.
     level_cost : float
-        Distance of a level from every other one, > 0.
+        Distance between any two levels, > 0.
     """
 
     label_cost: float
@@ -159,11 +159,11 @@ class GroundMetric:
 
     @property
     def label_change(self) -> float:
-        """Distance of a label from the other one: kappa / scale."""
+        """Distance between the two labels: kappa / scale."""
         return self.label_cost / self.scale
 
     def level_changes(self, m: int) -> np.ndarray:
-        """Distance of two z that differ in 0, 1, ..., m features; shape (m + 1,)."""
+        """Distance between two z that differ in 0, 1, ..., m features; shape (m + 1,)."""
         return self.level_cost * np.arange(m + 1.0) ** (1.0 / self.p) / self.scale
 
     def dual_norm(self, b_numeric: np.ndarray) -> float:
@@ -173,7 +173,7 @@ class GroundMetric:
         return float(self.scale * self.number_norm.dual(b_numeric))
 
     def numeric_distance(self, shift: np.ndarray) -> float:
-        """Distance of two points whose numbers differ by ``shift`` (shape (n,)) and nothing else does."""
+        """Distance between two points that differ only in their numbers, by ``shift`` (shape (n,))."""
         if shift.size == 0:
             return 0.0
         return float(self.number_norm.value(shift) / self.scale)

@@ -27,7 +27,7 @@ def log_loss(a: np.ndarray) -> np.ndarray:
 
 
 def level_offsets(n_levels: tuple[int, ...]) -> np.ndarray:
-    """Where the levels of each feature begin when all levels are counted through; shape (m,)."""
+    """The index of each feature's first level when all levels are numbered consecutively; shape (m,)."""
     return np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
 
 
@@ -100,7 +100,7 @@ class Problem:
 
     @cached_property
     def balance_limits(self) -> np.ndarray:
-        """How far from 0 each r_j of the bound in ``certificate`` may be, for nothing; shape (1 + n + k,).
+        """How far from 0 each r_j of the bound in ``certificate`` may be at no cost; shape (1 + n + k,).
 
         The penalty of b_j, or inf where b_0 is fixed to 0.
         """
@@ -125,8 +125,8 @@ class Problem:
     def decision(self, b: np.ndarray) -> np.ndarray:
         """f at every sample; shape (N,).
 
-        Numbers far from 0 (a year, a time stamp) are seen from the first sample, or their products with b_N would be
-        rounded by more than they differ.
+        Numbers far from 0 (a year, a time stamp) are taken relative to the first sample; otherwise the rounding of
+        their products with b_N would exceed their differences.
         """
         scores, slopes, first = self.level_scores(b), self.numeric(b), self.x[0]
         at_first = float(b[0] + np.sum(first.astype(np.longdouble) * slopes))
@@ -153,7 +153,7 @@ class Problem:
 def merge_duplicates(
     x: np.ndarray, z: np.ndarray, y: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Equal rows (x, z, y) as one with the sum of their weights, in an order that does not depend on that of the rows.
+    """Merge equal rows (x, z, y) and add their weights; the result does not depend on the order of the rows.
 
     Shapes as in ``Problem``; the objective is the same, and so is everything computed from it.
     """

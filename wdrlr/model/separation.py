@@ -1,11 +1,12 @@
 """Separation: the most violated constraint of every sample (Algorithm 2 of the paper), and with it F itself.
 
-For fixed coefficients the constraint of sample i, a z and a label y is violated most where
+For fixed coefficients the constraint of a sample i, a z and a label y is violated most where
 
     L(-y f(x_i, z)) - lam d_C(z, z_i) - lam kappa [y != y_i]
 
 is largest. If z changes d features of z_i, it should change those d that raise -y f most, each to its best other
-level. So there are m + 1 candidates a sample and label: the first d features in the order of their gains.
+level. So there are m + 1 candidates per sample and label: those that change the first d features, in the order of
+their gains.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ class Candidates(NamedTuple):
 
     argument: np.ndarray  # (N, m + 1): -y f after the best d = 0, ..., m changes
     gain: np.ndarray  # (N, m): by how much the best change of each feature raises -y f
-    entry: np.ndarray  # (N, m): where the level that it leads to stands in ``other``
-    other: np.ndarray  # (2 sum(n_levels),): the best other level of every level, for labels +1, then for -1
-    cost: np.ndarray  # (m + 1,): transport cost of d changes, the label's included
+    entry: np.ndarray  # (N, m): the index in ``other`` of the level that it leads to
+    other: np.ndarray  # (2 sum(n_levels),): for every level the best other level, for labels +1, then for -1
+    cost: np.ndarray  # (m + 1,): transport cost of d changes, including the label's
 
 
 class Worst(NamedTuple):
@@ -47,11 +48,11 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
     """
     y = -problem.y if flipped else problem.y
     scores = problem.level_scores(b)
-    # A label +1 suffers from low scores, a label -1 from high ones. A feature with one level has no other.
+    # A label +1 suffers from low scores, a label -1 from high ones. A feature with one level has no other level.
     others = np.stack(_best_other_levels(scores, problem.n_levels))
     position = others + np.repeat(problem.offsets, problem.n_levels)
     gains = np.where(others >= 0, np.array([[-1.0], [1.0]]) * (scores[np.maximum(position, 0)] - scores), -np.inf)
-    entry = problem.z + problem.offsets + np.where(y > 0, 0, len(scores))[:, None]  # into the tables laid end to end
+    entry = problem.z + problem.offsets + np.where(y > 0, 0, len(scores))[:, None]  # index into the two tables joined
     gain = gains.ravel()[entry]
     argument = np.empty((problem.n_samples, problem.n_categorical + 1))
     argument[:, 0] = -y * problem.decision(b)
@@ -63,27 +64,27 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
 
 def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) -> Worst:
     """The worst z of every sample, for its own or the other label; ties go to the fewest changes."""
-    found = candidates(problem, b, flipped)
-    values = log_loss(found.argument) - lam * found.cost
+    of_label = candidates(problem, b, flipped)
+    values = log_loss(of_label.argument) - lam * of_label.cost
     n_changes = np.argmax(values, axis=1)
     everyone = np.arange(problem.n_samples)
-    z = changed(problem, found, n_changes)
-    return Worst(values[everyone, n_changes], found.argument[everyone, n_changes], n_changes, z)
+    z = changed(problem, of_label, n_changes)
+    return Worst(values[everyone, n_changes], of_label.argument[everyone, n_changes], n_changes, z)
 
 
 def changed(
-    problem: Problem, found: Candidates, n_changes: np.ndarray, sample: np.ndarray | slice = slice(None)
+    problem: Problem, of_label: Candidates, n_changes: np.ndarray, sample: np.ndarray | slice = slice(None)
 ) -> np.ndarray:
-    """The candidate of every sample (or of those given) with its number of changes, as level codes; shape (., m)."""
-    order = np.argsort(-found.gain[sample], axis=1, kind="stable")
+    """The level codes of the candidates with these numbers of changes, for all samples or those given; shape (., m)."""
+    order = np.argsort(-of_label.gain[sample], axis=1, kind="stable")
     rank = np.argsort(order, axis=1)
-    return np.where(rank < n_changes[:, None], found.other[found.entry[sample]], problem.z[sample])
+    return np.where(rank < n_changes[:, None], of_label.other[of_label.entry[sample]], problem.z[sample])
 
 
 def _best_other_levels(scores: np.ndarray, n_levels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """For every level, the level of the same feature with the smallest and with the largest score but itself.
+    """For every level, the other level of the same feature with the smallest and with the largest score.
 
-    Shape (sum(n_levels),) each, as codes within the feature; -1 where the feature has one level only.
+    Shape (sum(n_levels),) each, as codes within the feature; -1 where the feature has only one level.
     """
     m, widest = len(n_levels), max(n_levels, default=0)
     exists = np.arange(widest) < np.asarray(n_levels, dtype=int).reshape(m, 1)
@@ -95,6 +96,6 @@ def _best_other_levels(scores: np.ndarray, n_levels: tuple[int, ...]) -> tuple[n
         padded[np.arange(m), first] = np.inf
         second = np.argmin(padded, axis=1) if m else np.empty(0, dtype=int)
         second[np.asarray(n_levels, dtype=int) == 1] = -1
-        own = np.arange(widest) == first[:, None]
-        best.append(np.where(own, second[:, None], first[:, None])[exists])
+        is_first = np.arange(widest) == first[:, None]
+        best.append(np.where(is_first, second[:, None], first[:, None])[exists])
     return best[0], best[1]

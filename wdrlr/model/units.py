@@ -1,7 +1,7 @@
-"""The same problem in other units: solvers count in units of their own, so that those of the data do not matter.
+"""The same problem in other units: solvers choose their own units, so that those of the data do not matter.
 
-Units are powers of two, and a change of units changes no digit: what is solved is the same to the last bit for all data
-that differ by such a factor.
+Units are powers of two, so a change of units changes no digit: data that differ by such a factor give the same problem
+to the last bit.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from wdrlr.model.problem import Problem
 
 
 def power_of_two(size: float) -> float:
-    """The nearest one, 1 for 0."""
+    """The power of two nearest to a size; 1 for the size 0."""
     return 2.0 ** float(np.round(np.log2(size))) if size > 0 else 1.0
 
 
 def with_number_unit(problem: Problem, unit: float) -> Problem:
-    """The numbers counted in ``unit``: x / unit and b_N unit in place of x and b_N. f and lam are the same."""
+    """The problem with its numbers in ``unit``: x / unit and b_N unit in place of x and b_N. f and lam are the same."""
     factor = np.ones(problem.n_coefficients)
     factor[1 : 1 + problem.n_numeric] = unit
     metric = replace(
@@ -34,10 +34,10 @@ def with_number_unit(problem: Problem, unit: float) -> Problem:
 
 
 def with_distance_unit(problem: Problem, smallest_column: float) -> Problem:
-    """Transport cost counted in a unit near the cost of a change of a level, or the radius if that is larger.
+    """The problem with transport costs in a unit near the cost of changing one level, or the radius if that is larger.
 
-    Where there are numbers only, the cost of moving one by ``smallest_column`` stands for that of a level. At radius 0,
-    where there is no transport, all costs are 1.
+    Without categories, the cost of moving a number by ``smallest_column`` takes the place of the cost of a level. At
+    radius 0, where there is no transport, all costs are 1.
     """
     metric = problem.metric
     if problem.radius == 0:

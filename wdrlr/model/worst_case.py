@@ -1,18 +1,18 @@
 """The worst-case distribution: what nature does to given coefficients (Section 2.1, Theorem 8, Appendix B).
 
 For fixed b, nature's problem sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } is a linear program in the masses mu_ic that
-sample i sends to its candidates c, and in what is spent on moving numbers:
+sample i sends to its candidates c, and in the toll, the part of the radius spent on moving numbers:
 
     maximise    sum_ic mu_ic L_ic + toll dual_norm(b_N)
     subject to  sum_c mu_ic = w_i for every i,   sum_ic mu_ic cost_c + toll <= radius,   mu, toll >= 0.
 
 The candidates are those of Algorithm 2: among all z with d changes one has the largest loss, whatever the multiplier.
-So 2 (m + 1) of them a sample make the program exact, without column generation. And since one constraint couples the
-samples, no solver is needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); all steps of
-all samples, taken by steepness until the radius is spent or moving numbers pays more, solve the program (it is the
-fractional knapsack problem). The last step alone can be taken in part. Then one sample has two atoms and every other
-one, at most N + 1 in all, as many as Theorem 8 says. Where moving numbers pays more, mass escapes along them, and the
-supremum is only approached (Appendix B).
+So 2 (m + 1) candidates per sample make the program exact, without column generation. And since only one constraint
+couples the samples, no solver is needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); the
+steps of all samples, taken in order of steepness until the radius is spent or moving numbers pays more, solve the
+program (it is the fractional knapsack problem). Only the last step can be taken in part. One sample then has two atoms
+and every other sample one: at most N + 1 in all, the number in Theorem 8. Where moving numbers pays more, mass escapes
+along them, and the supremum is only approached (Appendix B).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wdrlr.model.encoding import as_pandas
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates, changed
 
-# Steepness and costs are compared up to this relative difference: what is equal but for rounding is taken as equal.
+# Steepness and costs are compared up to this relative difference: values that differ only by rounding count as equal.
 ROUNDING = 1e-12
 
 
@@ -42,9 +42,9 @@ class WorstCase:
     mass : ndarray of shape (A,)
         Above 0. The masses of the atoms of sample i sum to w_i.
     sample : int ndarray of shape (A,)
-        The sample i whose mass it is; in ascending order.
+        The sample i that each atom's mass comes from; in ascending order.
     x, z, y : ndarray of shapes (A, n), (A, m), (A,)
-        Where it lies: numbers, level codes, labels.
+        Where the atoms lie: numbers, level codes, labels.
     expected_loss, transport_cost : float
         Both computed from the atoms as they stand.
     worst_case_loss : float
@@ -65,24 +65,24 @@ class WorstCase:
 
     @property
     def gap(self) -> float:
-        """Supremum less expected loss: 0 up to rounding where it is attained, else what is still missing."""
+        """Supremum less expected loss: 0 up to rounding where it is attained."""
         return self.worst_case_loss - self.expected_loss
 
 
 def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) -> WorstCase:
     """A distribution in the Wasserstein ball with the largest expected loss at the coefficients b.
 
-    Where changes of levels and labels leave a part toll of the radius unspent, because moving numbers pays more
-    (lam = metric.dual_norm(b_N) in the dual), the supremum is not attained: the loss of a moved mass grows by less
-    than dual_norm(b_N) a unit of cost, and comes closer to it the farther it goes. What is returned then is a member
-    of a sequence that approaches the supremum, as in Appendix B: the share eta of the mass of one sample moves off by
+    Where changes of levels and labels leave a part of the radius, the toll, unspent, because moving numbers pays more
+    (lam = metric.dual_norm(b_N) in the dual), the supremum is not attained: the loss of the moved mass grows by less
+    than dual_norm(b_N) per unit of cost, and approaches this rate the farther it moves. The result is then a member of
+    a sequence that approaches the supremum, as in Appendix B: the share eta of the mass of one sample moves off by
 
         toll metric.scale / (eta w_i)    along the direction v with ||v|| = 1 and b_N.v = -y ||b_N||_*.
 
-    The cost is then the radius, and eta w_i L(y f) at most is missing in the loss. The sample is the one for which this
-    is least: with equal weights, the one that f gets most wrong.
+    The cost is then the radius, and the loss falls short by at most eta w_i L(y f). The sample is chosen to make this
+    least: with equal weights, it is the one that f gets most wrong.
 
-    Several distributions can be worst; this is one of them.
+    The worst-case distribution need not be unique; this is one of them.
 
     Parameters
     ----------
@@ -103,18 +103,18 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
         raise ValueError(f"b must be {problem.n_coefficients} finite coefficients, the intercept first.")
     if not isinstance(eta, Real) or not 0 < eta <= 1:
         raise ValueError(f"eta, the share of a row's mass that escapes, must be above 0 and at most 1, not {eta!r}.")
-    found = [candidates(problem, b, flipped) for flipped in problem.label_flips]
-    losses = log_loss(np.hstack([of_label.argument for of_label in found]))
-    costs = np.concatenate([of_label.cost for of_label in found])
+    by_label = [candidates(problem, b, flipped) for flipped in problem.label_flips]
+    losses = log_loss(np.hstack([of_label.argument for of_label in by_label]))
+    costs = np.concatenate([of_label.cost for of_label in by_label])
     gain = problem.metric.dual_norm(problem.numeric(b))
     choice, split, split_choice, split_mass, unspent = _spend(problem, losses, costs, gain)
 
-    # One atom a sample, then the one that is split off, if any.
+    # One atom per sample, then the one that is split off, if any.
     sample = np.r_[np.arange(problem.n_samples), split]
     choice = np.r_[choice, split_choice]
     flipped, n_changes = np.divmod(choice, problem.n_categorical + 1)
     z = np.empty((len(sample), problem.n_categorical), dtype=problem.z.dtype)
-    for flip, of_label in enumerate(found):
+    for flip, of_label in enumerate(by_label):
         atoms = flipped == flip
         z[atoms] = changed(problem, of_label, n_changes[atoms], sample[atoms])
     y = np.where(flipped == 1, -1.0, 1.0) * problem.y[sample]
@@ -123,7 +123,7 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
     mass[split] -= split_mass
 
     attained = not (gain > 0 and unspent > 0)
-    if not attained:  # nothing is split off
+    if not attained:  # no atom has been split off
         f = replace(problem, x=x, z=z, y=y).decision(b)
         missing = np.where(mass > 0, mass * log_loss(y * f), np.inf)
         i = int(np.argmin(missing))
@@ -159,9 +159,9 @@ def _spend(
     choice : int ndarray of shape (N,)
         The candidate of every sample.
     split, split_choice, split_mass : ndarrays of shape (0,) or (1,)
-        The sample a part of whose mass has another candidate, that candidate, and the part.
+        The sample of which a part goes to a second candidate, that candidate, and the mass of that part.
     unspent : float
-        What is left of the radius.
+        The unspent part of the radius.
     """
     sample, target, steepness, cost = _envelope_steps(losses, costs, gain)
     # The steps of one sample come in order and with falling steepness, and a stable sort keeps them in order.
@@ -186,8 +186,8 @@ def _envelope_steps(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The steps along the concave envelope of the points (cost_c, loss_ic) of every sample, from the first point on.
 
-    Only those that pay: steepness (loss over cost) above 0 and at least ``gain``. From each vertex the next one is
-    where the chord is steepest, for all samples at once.
+    Only steps that pay are taken: steepness (loss over cost) above 0 and at least ``gain``. From each vertex the next
+    is the one to which the chord is steepest, for all samples at once.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def _envelope_steps(
         chords = (losses[active] - losses[active, here[active], None]) / further
         target = np.argmax(chords, axis=1)
         everyone = np.arange(len(active))
-        # An envelope's steepness falls; where two chords are equal, rounding could make it rise.
+        # The steepness of an envelope falls; where two chords are equal, rounding could make it rise.
         steepness = np.minimum(chords[everyone, target], last[active])
         pays = (steepness > 0) & (steepness >= gain * (1 - ROUNDING))
         active, target, steepness = active[pays], target[pays], steepness[pays]
@@ -230,10 +230,10 @@ def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame, n
     Parameters
     ----------
     classes : ndarray of shape (2,)
-        What the labels -1 and +1 are called.
+        The names of the labels -1 and +1.
     features : DataFrame of A rows
     n_rows : int
-        Of the table that the distribution is near, those without weight included.
+        The number of rows of the original table, including those without weight.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def atoms_table(worst: WorstCase, classes: np.ndarray, features: pd.DataFrame, n
     table = pd.DataFrame({"mass": worst.mass, "source_row": worst.sample, "label": classes[(worst.y > 0).astype(int)]})
     clash = [name for name in features if name in table]
     if clash:
-        raise ValueError(f"the columns of the worst-case distribution are named {clash} too; rename those features.")
+        raise ValueError(f"the worst-case distribution has its own columns {clash}; rename these features.")
     table = pd.concat([table, features], axis=1)
     table.attrs = {
         "expected_loss": worst.expected_loss,
@@ -269,13 +269,13 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame indexed by "label" and the features, the most changed first
-        ``mass`` (the probability that it differs from the source row), ``commonest`` (the change with the largest mass,
-        "from → to", or by how much for a number; "" where nothing is changed) and ``commonest_mass``.
+        ``mass`` (the probability of a value other than the source row's), ``commonest`` (the change with the largest
+        mass, "from → to", or the shift of a number; "" where nothing is changed) and ``commonest_mass``.
 
     Raises
     ------
     ValueError
-        If X does not have the columns or the rows of the distribution.
+        If X does not have the columns or the number of rows of the distribution.
 
     Examples
     --------
@@ -298,11 +298,15 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     after = distribution.drop(columns=["mass", "source_row"])
     row = distribution["source_row"].to_numpy()
     if [*after.columns] != ["label", *names]:
-        raise ValueError(f"X has the columns {names}, the distribution the features {[*after.columns[1:]]}.")
+        raise ValueError(
+            f"X has the columns {names}, but the distribution has the features {[*after.columns[1:]]}; pass the data "
+            "that worst_case_distribution was called with."
+        )
     n_rows = distribution.attrs.get("n_rows", len(X))
     if not len(X) == len(y) == n_rows > row.max():
         raise ValueError(
-            f"the distribution is that of {max(n_rows, row.max() + 1)} rows, but X has {len(X)} rows and y {len(y)}."
+            f"the distribution is of {max(n_rows, row.max() + 1)} rows, but X has {len(X)} rows and y {len(y)}; pass "
+            "the data that worst_case_distribution was called with."
         )
     rows = []
     for j in range(1 + len(names)):
