@@ -232,8 +232,8 @@ def test_two_classes_of_any_dtype(y, classes):
         (np.array(["no", "yes", "no.", "yes."])[np.arange(N) % 4], "multiclass.* blanks or a dot: 'no', 'no.'; clean"),
         (np.where(Y > 0, "yes", "yes "), "labels that differ only in blanks or a dot: 'yes', 'yes '; clean"),
         (Y + 0.5, "Unknown label type: continuous"),
-        (np.zeros(N), "y has one class only, 0.0"),
-        (["yes"] * N, "y has one class only, 'yes'"),
+        (np.zeros(N), "y has only one class, 0.0"),
+        (["yes"] * N, "y has only one class, 'yes'"),
         (np.where(Y > 0, 1.0, np.inf), "Input y contains infinity"),
         (np.where(Y > 0, "yes", None), "Input y contains NaN or None"),
         (pd.Series([1, None] * 20, dtype="Int64"), "Input y contains NaN"),
@@ -250,7 +250,7 @@ def test_other_targets_are_refused(y, words):
 
 
 def test_one_row_and_two():
-    with pytest.raises(ValueError, match="y has one class only, 1"):
+    with pytest.raises(ValueError, match="y has only one class, 1"):
         fit(X[:1], [1])
     assert fit(X[:2], ["a", "b"]).predict(X[:2]).tolist() == ["a", "b"]
     assert REFERENCE.predict(X[:1]).shape == (1,)

@@ -243,13 +243,13 @@ def test_bad_targets_and_weights_are_named():
     model = WassersteinLogisticRegression()
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         model.fit(X, np.arange(20) % 3)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         model.fit(X, np.zeros(20))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
     with pytest.raises(ValueError, match="at least one non-zero"):
         model.fit(X, y, sample_weight=np.zeros(20))
-    with pytest.raises(ValueError, match="positive weight are of one class"):
+    with pytest.raises(ValueError, match="positive weight are all of one class"):
         clone(model).fit(X, y, sample_weight=(y == "yes").astype(float))
 
 

@@ -92,7 +92,7 @@ def test_scoring_and_log_loss():
         warnings.simplefilter("error")  # of feature names, if the scorer saw another kind of table
         numbers = X[["size"]].to_numpy()
         assert np.allclose(as_array.fit(numbers, y).cv_errors_, clone(plain).fit(numbers, y).cv_errors_)
-    with pytest.raises(ValueError, match="scoring gives nan on fold 0"):
+    with pytest.raises(ValueError, match="scoring returns nan on fold 0"):
         clone(plain).set_params(scoring=lambda model, X, y: np.nan).fit(X, y)
 
 
@@ -101,7 +101,7 @@ def test_a_scorer_without_weights_is_refused_where_there_are_some():
     model = WassersteinLogisticRegressionCV(radii=[0.1, 1.0], scoring=lambda model, X, y: model.score(X, y))
     assert model.fit(X, y).cv_errors_.max() < 0
     assert "cross-validated score 0." in model.summary()
-    with pytest.raises(ValueError, match="scoring must take sample_weight"):
+    with pytest.raises(ValueError, match="scoring must accept sample_weight"):
         model.fit(X, y, sample_weight=np.ones(len(y)))
 
 
@@ -156,7 +156,7 @@ def test_warnings_come_once():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"radii": []}, "radii must be a list of at least one"),
+        ({"radii": []}, "radii must be a non-empty list"),
         ({"radii": [0.1, -1.0]}, "radii must be .* none below 0"),
         ({"radii": [np.inf]}, "radii must be .* finite"),
         ({"radii": 0.1}, "'radii' parameter"),
@@ -165,7 +165,7 @@ def test_warnings_come_once():
         ({"rule": "two"}, "'rule' parameter"),
         ({"scoring": "goodness"}, "'scoring' parameter"),
         ({"cv": 1}, "'cv' parameter"),
-        ({"cv": [(np.arange(4), np.arange(4, 20))]}, "rows outside fold 0 .* one class only"),
+        ({"cv": [(np.arange(4), np.arange(4, 20))]}, "rows outside fold 0 .* all of one class"),
     ],
 )
 def test_bad_parameters_are_named(options, words):

@@ -1,4 +1,4 @@
-"""What a fit leaves behind, and all that is made of it: predictions, worst cases, the report."""
+"""A fitted classifier and what follows from the fit: predictions, worst cases, the report."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from wdrlr.solvers.solution import Solution
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):
-    """A fitted classifier of the kind of ``WassersteinLogisticRegression``, whose docstring has the attributes.
+    """The base of the classifiers; ``WassersteinLogisticRegression`` documents the attributes.
 
-    A subclass adds an ``__init__`` and a ``fit`` that ends with ``_fit_posed``; nothing of this class is overridden.
+    A subclass adds an ``__init__`` and a ``fit`` that ends with ``_fit_posed``, and overrides nothing of this class.
     """
 
-    _parameter_constraints: ClassVar[dict] = {  # keys() are views: they have what is registered later, too
+    _parameter_constraints: ClassVar[dict] = {  # keys() are views, so they include what is registered later
         "radius": [Interval(Real, 0, None, closed="left")],
         "label_cost": [
             Interval(Real, 0, None, closed="neither"),
@@ -71,9 +71,9 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        own = self.get_params(deep=False)
-        chosen = chosen_solver(self.solver, own.get("p", 1.0), own.get("norm", "l1"))
-        check_options(chosen, own.get("solver_options") or {})
+        parameters = self.get_params(deep=False)
+        chosen = chosen_solver(self.solver, parameters.get("p", 1.0), parameters.get("norm", "l1"))
+        check_options(chosen, parameters.get("solver_options") or {})
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f at every row; shape (N,). Above 0 means the second class."""
@@ -95,12 +95,12 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
     def worst_case_loss(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The largest expected log-loss of this model over the Wasserstein ball around the given data.
 
-        The coefficients are kept, lambda is minimised over again; the penalty is not included.
+        The coefficients are kept and lambda is minimised over anew; the penalty is not included.
 
         Raises
         ------
         ValueError
-            If X or y do not fit what was fitted, or X has an unknown level.
+            If X or y do not match the fitted data, or X has an unknown level.
         """
         posed = self._pose(X, y, sample_weight)
         return worst_case_loss(posed.problem, posed.coefficients(self.coef_, self.intercept_))[0]
@@ -108,26 +108,26 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
     def worst_case_distribution(self, X: Any, y: Any, sample_weight: Any = None, eta: float = 1e-4) -> pd.DataFrame:
         """The distribution in the Wasserstein ball around the given data that is worst for this model.
 
-        It has at most N + 1 atoms (Theorem 8), is exact where ``attained``, and is found without a solver;
-        ``wdrlr.model.worst_case`` says how. To see what is worst for coefficients from elsewhere, put them into
-        ``coef_`` and ``intercept_``. ``wdrlr.changed_mass`` and
-        ``wdrlr.plots.changes_plot`` say which features are changed, how often.
+        The distribution has at most N + 1 atoms (Theorem 8), is exact where ``attained``, and is found without a
+        solver, as ``wdrlr.model.worst_case`` explains. To see the worst case for other coefficients, assign them to
+        ``coef_`` and ``intercept_``. ``wdrlr.changed_mass`` and ``wdrlr.plots.changes_plot`` show which features are
+        changed, and how often.
 
         Parameters
         ----------
         X, y, sample_weight
             As in ``fit``.
         eta : float, default 1e-4
-            Used only where moving numbers pays best, so that the largest loss is approached and not attained: the
-            share of one row's mass that is sent far away, as in Appendix B. The smaller, the closer (``gap``), and
-            the farther the atom.
+            Used only where moving numbers pays best, so that the largest loss is approached but not attained: the
+            share of one row's mass that is sent far away, as in Appendix B. The smaller eta is, the smaller the ``gap``
+            and the farther away the atom.
 
         Returns
         -------
-        DataFrame, one row an atom
-            ``mass``, ``source_row`` (the position in X of the row whose mass it is), ``label``, then the features as
-            in X (categories as pandas categoricals with the levels of ``categories_``). The masses of a source row sum
-            to 1/N, or to its share of the weights.
+        DataFrame with one row per atom
+            ``mass``, ``source_row`` (the position in X of the row that the mass comes from), ``label``, then the
+            features as in X (categories as pandas categoricals with the levels of ``categories_``). The masses of a
+            source row sum to 1/N, or to its share of the weights.
 
             In ``.attrs``: ``expected_loss`` and ``transport_cost`` of these atoms (the cost is at most the radius),
             ``worst_case_loss`` (the supremum), ``gap`` (supremum less expected loss), ``attained`` (False where mass
@@ -136,14 +136,14 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or y do not fit what was fitted, X has an unknown level, eta is outside (0, 1], or a feature is named
-            as one of the first three columns.
+            If X or y do not match the fitted data, X has an unknown level, eta is outside (0, 1], or a feature has the
+            name of one of the first three columns.
         """
         posed = self._pose(X, y, sample_weight, merge=False)
         worst = worst_case_distribution(posed.problem, posed.coefficients(self.coef_, self.intercept_), eta)
         if self.formulation_.change is None:
             features = self.encoding_.table(worst.x, worst.z)
-        else:  # it may leave the levels, so dummies are what there is to show
+        else:  # points of the changed problem need not be levels, so show the dummies
             rows = replace(posed.problem, x=worst.x).design(np.arange(len(worst.x)), worst.z)[:, 1:]
             features = pd.DataFrame(rows / posed.stretch, columns=self.get_feature_names_out())
         return atoms_table(worst, self.classes_, features, posed.problem.n_samples)
@@ -156,7 +156,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
     def summary(self) -> str:
         """The fit in words: objective, certificate, multiplier, what pays for the adversary, the largest slopes.
 
-        A notebook shows the same below the parameters. Which rows are changed, ``worst_case_distribution`` says.
+        A notebook shows the same below the parameters. ``worst_case_distribution`` tells which rows are changed.
 
         Examples
         --------
@@ -180,14 +180,14 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         return diagram + report.as_html(self._fitted()) if self.__sklearn_is_fitted__() else diagram
 
     def _fitted(self) -> report.Fitted:
-        """What the report is of."""
+        """The attributes that the report describes."""
         check_is_fitted(self)
         described = self.classes_, self.formulation_, self.encoding_, self.coef_, self.intercept_, self.solution_
         by_scorer = getattr(self, "scoring", None) is not None
         return report.Fitted(type(self).__name__, *described, self.tol, getattr(self, "cv_results_", None), by_scorer)
 
     def _formulation(self, **others: Any) -> Formulation:
-        """What the parameters say of the problem, and others that are no parameters."""
+        """The formulation that the parameters describe, with further fields from ``others``."""
         return Formulation(**self._parameters_of(Formulation), **others)
 
     def _solving(self) -> Solving:
@@ -197,18 +197,18 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         return {name: value for name, value in self.get_params(deep=False).items() if name in kind.__dataclass_fields__}
 
     def _posed(self, formulation: Formulation, X: Any, y: Any, sample_weight: Any) -> Posed:
-        """The problem of the data that are to be fitted."""
+        """The problem of the data to be fitted."""
         return formulation.fit(*self._learn(X, y, sample_weight, formulation.categorical_features))
 
     def _fit_posed(self, formulation: Formulation, posed: Posed, start: Solution | None = None) -> Self:
-        """Solve the problem, warn, and keep what is found."""
+        """Solve the problem, warn if necessary, and keep the solution."""
         self._keep(formulation, posed, self._solving().fit(posed.problem, start))
         if self.verbose:
             print(f"wdrlr: {self.solution_.report()}")
         return self
 
     def _keep(self, formulation: Formulation, posed: Posed, solution: Solution) -> None:
-        """Make a solution that of the model."""
+        """Store a solution in the attributes of the model."""
         self.formulation_, self.encoding_, self.categories_ = formulation, posed.encoding, posed.encoding.categories
         self.solution_ = solution
         self.coef_, self.intercept_ = posed.read(solution.b)
@@ -217,7 +217,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_, self.n_cuts_ = max(solution.n_rounds, 1), solution.n_cuts
 
     def _forget(self) -> Solution | None:
-        """Leave no fit behind, should the one that begins fail; return the solution of the last one."""
+        """Discard the last fit, so that none is left if the new one fails, and return its solution."""
         return self.__dict__.pop("solution_", None)
 
     def _learn(
@@ -261,8 +261,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
                 "Sparse data was passed for X, but dense data is required. Pass the categories themselves rather than "
                 "sparse dummies, which would be taken for numbers; or use '.toarray()'."
             )
-        # Only named columns can be categories in an array, so that an array of numbers is checked as one; but an array
-        # of booleans is all categories, like a DataFrame of them.
+        # Only columns named by the user can be categories in an array, so other arrays are checked as numbers; but the
+        # columns of a boolean array are all categories, like those of a boolean DataFrame.
         from_dtype = isinstance(categorical_features, str) and categorical_features == "from_dtype"
         numbers = categorical_features is None or (from_dtype and getattr(X, "dtype", None) != np.bool_)
         if numbers:
@@ -280,7 +280,7 @@ def _weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray:
 
 def _plain_labels(y: Any) -> np.ndarray:
     """y as a numpy array of its own dtype; shape (N,)."""
-    # scikit-learn makes floats of pandas' nullable integers and booleans.
+    # scikit-learn would turn pandas' nullable integers and booleans into floats.
     plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if plain is not None and plain.kind in "biu" and not y.isna().any():
         y = y.to_numpy(dtype=plain)
@@ -294,7 +294,7 @@ def _plain_labels(y: Any) -> np.ndarray:
 
 
 def _two_classes(y: np.ndarray) -> np.ndarray:
-    """The classes; shape (2,)."""
+    """The two classes of y, sorted; shape (2,)."""
     check_classification_targets(y)
     target = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
@@ -305,5 +305,5 @@ def _two_classes(y: np.ndarray) -> np.ndarray:
     if hint:
         raise ValueError(hint.strip())
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {enc.quoted(classes)}; two classes are needed.")
+        raise ValueError(f"y has only one class, {enc.quoted(classes)}; two classes are needed.")
     return classes

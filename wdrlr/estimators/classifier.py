@@ -40,41 +40,41 @@ class WassersteinLogisticRegression(RobustClassifier):
     penalize_intercept : bool, default False
     categorical_features : "from_dtype", "all", None, mask, positions or names, default "from_dtype"
         "from_dtype": the columns of a DataFrame with dtype category, str, object or bool; integers that are names of
-        levels must be named here or made a pandas categorical. Declared levels of a pandas categorical are kept, seen
-        or not: they are where the adversary can move a row. Other columns have their observed levels, sorted.
+        levels must be named here or made a pandas categorical. Declared levels of a pandas categorical are kept, even
+        if they do not occur: the adversary can move a row to them. Other columns have their observed levels, sorted.
     coding : {"onehot", "pm1"}, default "onehot"
         0/1 dummies with the first level as reference, or -1/+1 dummies with the last level's slope 0. The choice
-        matters for penalties and bounds on the coefficients only.
+        matters only for penalties and bounds on the coefficients.
     handle_unknown : {"error", "ignore"}, default "error"
-        What a level not seen in fit does in predict; with "ignore" no level's slope is used for it.
+        How predict treats a level not seen in fit; with "ignore", no slope of any level is used for it.
     coef_bound : float or None, default None
         Bound on the size of every coefficient, the intercept included.
     fit_intercept : bool, default True
     solver : {"auto", "tailored", "column-constraint", "monolithic"}, default "auto"
         "tailored" is an interior-point method made for this problem with p = 1, "column-constraint" Algorithm 1 of
-        the paper, "monolithic" Theorem 1's program whole, exponential in the number of categorical features. "auto"
-        takes "tailored" where p = 1, else "column-constraint". ``wdrlr.solvers.registry.register`` adds others.
+        the paper, "monolithic" the whole program of Theorem 1, exponential in the number of categorical features.
+        "auto" is "tailored" if p = 1, else "column-constraint". ``wdrlr.solvers.registry.register`` adds others.
     solver_options : dict or None, default None
         For "column-constraint": ``all_violated``, ``easing``, ``form``, ``time_limit``; for "monolithic": ``form``,
         ``time_limit``, ``max_cuts``; see ``wdrlr.solvers.column_constraint``. By default all violated samples get a
-        cut in each round, which gives the same solution as the paper's one cut a round, sooner.
+        cut in each round, which reaches the same solution sooner than the paper's one cut per round.
     conic_solver : {"auto", "MOSEK", "CLARABEL", "SCS"}, default "auto"
-        For the two conic ways. "auto": MOSEK if its licence can be checked out, else CLARABEL. SCS is stopped after 60
-        s a program unless ``time_limit`` is given.
+        For the solvers "column-constraint" and "monolithic". "auto": MOSEK if its licence can be checked out, else
+        CLARABEL. SCS is stopped after 60 s per program unless ``time_limit`` is given.
     tol : float, default 1e-6
         Certified absolute gap of the objective at which to stop.
     max_iter : int, default 1000
         Largest number of Newton systems ("tailored") or rounds ("column-constraint").
     warm_start : bool, default False
-        Start from the coefficients of the last fit if there are as many now; with "tailored" only. The result is the
-        same within ``tol``, sooner where radius, penalty or rows have changed a little.
+        Start from the coefficients of the last fit if the new problem has as many; only with "tailored". The result is
+        the same within ``tol``, and is reached sooner if radius, penalty or rows have changed little.
     verbose : int, default 0
-        Above 0, one line says what was done.
+        Above 0, print one line about each fit.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n + k)
-        Slopes of the numeric columns, then of each categorical feature's levels but the reference, in order;
+        Slopes of the numeric columns, then of the levels of each categorical feature except the reference, in order;
         ``get_feature_names_out`` names them.
     intercept_ : ndarray of shape (1,)
     classes_ : ndarray of shape (2,)
@@ -88,18 +88,19 @@ class WassersteinLogisticRegression(RobustClassifier):
     objective_, lower_bound_, gap_ : float
         The objective at the coefficients, evaluated by Algorithm 2, a lower bound on the optimal value, and their
         difference, which allows for rounding; all from ``wdrlr.model.certificate``. At radius 0, for a coefficient
-        without penalty and bound, the lower bound holds up to |b_j| max_i |x_ij - mean_j| <= 1e4 or twice what the fit
-        has; where they are seen to be (quasi-)separable, to 1e-9 of their columns' sizes, ``fit`` and ``fit_path`` make
-        it hold for all. inf: the lower bound came out above the objective, which must not happen, and was thrown away.
+        without penalty and bound, the lower bound holds as long as |b_j| max_i |x_ij - mean_j| is at most 1e4 or twice
+        its value at the fit; if the data are found to be (quasi-)separable, to 1e-9 of the sizes of the columns,
+        ``fit`` and ``fit_path`` make the bound hold for all coefficients. A gap of inf means that the lower bound came
+        out above the objective, which should never happen, and was discarded.
     solution_ : Solution
-        All that is known about the fit, the bounds of every round and the seconds included.
+        Everything known about the fit, including the bounds of every round and the seconds.
 
     Warns
     -----
     ConvergenceWarning
         If the certified gap is above ``tol``.
     SeparableDataWarning
-        If radius, penalty and bound are absent and the data are (quasi-)separable, so that there is no optimum.
+        If there is no radius, penalty or bound and the data are (quasi-)separable, so that there is no optimum.
 
     Examples
     --------
@@ -165,8 +166,8 @@ class WassersteinLogisticRegression(RobustClassifier):
         Parameters
         ----------
         X : DataFrame or array-like of shape (N, number of features)
-            pandas, or what has a ``to_pandas`` (polars, pyarrow), or an array. Missing values must be filled, or in a
-            category made a level of their own.
+            A pandas DataFrame, a table with a method ``to_pandas`` (polars, pyarrow), or an array. Missing values must
+            be filled in; in a categorical column they can also be made a level.
         y : array-like of shape (N,)
             Two classes of any dtype; the second one in sorted order is +1.
         sample_weight : array-like of shape (N,) or None
@@ -177,7 +178,7 @@ class WassersteinLogisticRegression(RobustClassifier):
         ValueError
             If the data or the parameters make no problem; the message says what to change.
         ConicSolverError
-            If the conic solver returns no point at all.
+            If the conic solver returns no point.
         """
         last = self._forget()
         formulation = self._formulation()
@@ -188,17 +189,17 @@ class WassersteinLogisticRegression(RobustClassifier):
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
     """The smallest radius from which on all slopes of the robust logistic regression are 0 at the optimum.
 
-    The counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is found by linear
-    programming (a cone program for norm="l2" and several numbers), see ``wdrlr.solvers.largest_radius``. inf if no
-    radius makes all slopes 0, which takes labels that cannot be changed, an intercept that is absent or bounded, and
-    slopes that can stand in for it.
+    This is the counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is found by linear
+    programming (a cone program for norm="l2" and several numbers), see ``wdrlr.solvers.largest_radius``. It is inf if
+    no radius makes all slopes 0, which can happen only if labels cannot be changed, the intercept is absent or bounded,
+    and slopes can stand in for it.
 
     Parameters
     ----------
     X, y, sample_weight
         As in ``WassersteinLogisticRegression.fit``.
     **parameters
-        Those of ``WassersteinLogisticRegression`` that describe the problem: label_cost, p, norm, metric_scale,
+        Parameters of ``WassersteinLogisticRegression`` that describe the problem: label_cost, p, norm, metric_scale,
         l1_penalty, ...
 
     Raises

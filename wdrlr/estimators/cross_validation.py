@@ -31,32 +31,32 @@ RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 class WassersteinLogisticRegressionCV(RobustClassifier):
     """``WassersteinLogisticRegression`` with the radius and the l1 penalty chosen by cross-validation.
 
-    Every pair of the grid is fitted on the rows outside each fold and judged on the fold; the pair with the smallest
-    mean error is then fitted on all rows. Of several pairs with that error, the one with the largest penalty is taken,
-    and of these the one with the largest radius. With ``rule="one_standard_error"`` all pairs compete whose mean error
-    is within one standard error of the smallest, the standard error being that of the smallest error over the folds,
+    Every pair of the grid is fitted on the rows outside each fold and evaluated on the fold; the pair with the smallest
+    mean error is then fitted on all rows. Ties go to the largest penalty, and then to the largest radius. With
+    ``rule="one_standard_error"`` the candidates are all pairs whose mean error is within one standard error of the
+    smallest, where the standard error is that of the pair with the smallest error over the folds,
 
         std(errors of the folds, ddof=1) / sqrt(number of folds),
 
-    so that the model is as robust and as sparse as the data cannot object to (Hastie, Tibshirani and Friedman, The
-    Elements of Statistical Learning, 2nd ed., Section 7.10).
+    so that the model is as robust and as sparse as the data allow (Hastie, Tibshirani and Friedman, The Elements of
+    Statistical Learning, 2nd ed., Section 7.10).
 
-    The levels of the categories are those of the whole table in every fold, so that the adversary can move a row to the
-    same levels as in the final fit. A fold's rows are encoded once for the whole grid, and with p = 1 the solver's
-    coordinates are shared; every fit is certified on its own.
+    In every fold the levels of the categories are those of the whole table, so that the adversary can move a row to the
+    same levels as in the final fit. The rows of a fold are encoded once for the whole grid, and with p = 1 the solver's
+    coordinates are shared; every fit is certified separately.
 
     Parameters
     ----------
     radii : array-like of float, default (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
-        Wasserstein radii to choose from, in units of the ground metric; by default those of the paper. What is useful
-        depends on the data's units: ``radius_max(X, y) * np.geomspace(1e-3, 1, 10)`` is a grid that fits any.
+        Wasserstein radii to choose from, in units of the ground metric; by default those of the paper. Which radii are
+        useful depends on the units of the data; ``radius_max(X, y) * np.geomspace(1e-3, 1, 10)`` suits any units.
     l1_penalties : array-like of float, default (0,)
     cv : int, splitter or iterable of (train, test), default 5
         As in scikit-learn; an int means stratified folds. For grouped rows pass the splits:
         ``cv=list(GroupKFold().split(X, y, groups))``.
     scoring : str, callable or None, default None
-        None: the error is the share of rows that are misclassified. Else a scorer of scikit-learn, and the error is
-        minus its score; with weights it must take ``sample_weight``.
+        None: the error is the share of misclassified rows. Otherwise a scikit-learn scorer, and the error is minus its
+        score; if fit has weights, it must accept ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn.
@@ -70,14 +70,14 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         The chosen pair.
     cv_errors_ : ndarray of shape (number of radii, number of penalties)
         The mean error over the folds.
-    cv_results_ : DataFrame, one row a pair, radii outermost
+    cv_results_ : DataFrame with one row per pair, radii outermost
         radius, l1_penalty, error and error_se (mean over the folds and its standard error), log_loss and log_loss_se
-        (the same of the log-loss on the held-out rows), gap (the largest certified gap of its fits), and the error of
-        each fold: error_fold0, error_fold1, ...
+        (the same for the log-loss on the held-out rows), gap (the largest certified gap of the pair's fits), and the
+        error of each fold: error_fold0, error_fold1, ...
     coef_, intercept_, classes_, objective_, gap_, ... : as in ``WassersteinLogisticRegression``
         Those of the final fit.
 
-    Sample weights count in the fits, and in the errors of the held-out rows.
+    Sample weights are used in the fits and in the errors of the held-out rows.
 
     Examples
     --------
@@ -86,7 +86,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
     >>> X = pd.DataFrame({"colour": ["red", "blue"] * 20, "shape": ["round", "round", "square", "square"] * 10})
     >>> y = X["colour"]
     >>> model = WassersteinLogisticRegressionCV(radii=[0.01, 0.1, 10]).fit(X, y)
-    >>> model.radius_  # 10 makes all coefficients 0, the others make no error: the largest of them is taken
+    >>> model.radius_  # 10 makes all coefficients 0; the other two make no error, and the larger is taken
     0.1
     >>> model.cv_errors_.ravel().tolist()
     [0.0, 0.0, 0.5]
@@ -172,15 +172,15 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         Raises
         ------
         ValueError
-            As there; also if the grid is empty or has a negative number, a fold leaves one class only to fit on or
-            has no weight, or the scorer gives nan.
+            As in ``WassersteinLogisticRegression.fit``; also if the grid is empty or has a negative number, if a fold
+            has no weight or leaves only one class to fit on, or if the scorer returns nan.
 
         Warns
         -----
         ConvergenceWarning
-            If a fit of the cross-validation, or the final one, is certified to less than ``tol``.
+            If the gap of a fit of the cross-validation, or of the final fit, is above ``tol``.
         SeparableDataWarning
-            If radius and penalty 0 are chosen and the data are (quasi-)separable.
+            If the chosen radius and penalty are 0 and the data are (quasi-)separable.
         """
         self._forget()
         grid = list(product(_grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)))
@@ -190,7 +190,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
         if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
             raise ValueError(
-                "scoring must take sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
+                "scoring must accept sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
             )
         folds = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_fold)(
@@ -209,7 +209,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         allowance = 0.0
         if self.rule == "one_standard_error":
             if len(folds) < 2:
-                raise ValueError('rule="one_standard_error" needs at least two folds; cv gives one.')
+                raise ValueError('rule="one_standard_error" needs at least two folds, but cv gives only one.')
             allowance = float(results["error_se"].to_numpy()[np.argmin(errors)])
         chosen = choose_point(grid, errors, allowance=allowance)
         best = self._at(*chosen).fit(X, y, sample_weight)
@@ -223,13 +223,13 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
 
     def _at(self, radius: float, l1_penalty: float) -> WassersteinLogisticRegression:
         """The plain estimator at one point of the grid."""
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in WassersteinLogisticRegression().get_params() if name in own}
+        parameters = self.get_params(deep=False)
+        shared = {name: parameters[name] for name in WassersteinLogisticRegression().get_params() if name in parameters}
         return WassersteinLogisticRegression(radius=radius, l1_penalty=l1_penalty, **shared)
 
 
 class _Fold(NamedTuple):
-    """The rows that a fold leaves to fit on, or those that it holds out."""
+    """The rows that a fold leaves for fitting, or those that it holds out."""
 
     number: int
     table: pd.DataFrame
@@ -243,7 +243,7 @@ def _grid(name: str, values: Any) -> list[float]:
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a list of numbers, not {values!r}.") from None
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or values.min() < 0:
-        raise ValueError(f"{name} must be a list of at least one finite number, none below 0, not {values.tolist()}.")
+        raise ValueError(f"{name} must be a non-empty list of finite numbers, none below 0, not {values.tolist()}.")
     return values.tolist()
 
 
@@ -257,14 +257,14 @@ def _fit_fold(
 ) -> tuple[list[Solution], np.ndarray]:
     """The solutions at all points of the grid, and their errors and log-losses on the rows held out; shape (points, 2).
 
-    ``scoring`` is None, or a scorer with the rows held out as the user gave them and their weights or None.
+    ``scoring`` is None, or a scorer, the held-out rows as the user passed them, and their weights or None.
     """
     for what, part in (("the rows outside", kept), ("the rows of", held_out)):
         if not part.weights.any():
             raise ValueError(f"{what} fold {part.number} of the cross-validation have no weight.")
     if np.unique(kept.labels[kept.weights > 0]).size < 2:
         raise ValueError(
-            f"the rows outside fold {kept.number} of the cross-validation are of one class only; use fewer or "
+            f"the rows outside fold {kept.number} of the cross-validation are all of one class; use fewer or "
             "stratified folds."
         )
     formulation = model._formulation()
@@ -285,14 +285,14 @@ def _fit_fold(
 
 def _takes_weights(scorer: Callable) -> bool:
     parameters = signature(scorer).parameters.values()
-    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
+    return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _score(model: WassersteinLogisticRegression, held_out: _Fold, scorer: Callable, X: Any, weights: Any) -> float:
     y = model.classes_[(held_out.labels > 0).astype(int)]
     score = float(scorer(model, X, y) if weights is None else scorer(model, X, y, sample_weight=weights))
     if np.isnan(score):
-        raise ValueError(f"scoring gives nan on fold {held_out.number} of the cross-validation.")
+        raise ValueError(f"scoring returns nan on fold {held_out.number} of the cross-validation; use another scorer.")
     return score
 
 
@@ -315,10 +315,10 @@ def choose_point(
 ) -> tuple[float, float]:
     """The pair (radius, gamma) with the smallest error, shape (len(grid),), or one within ``allowance`` of it.
 
-    Of several, with `ties` = "largest" the one with the largest penalty gamma, and among those the largest
-    radius; with "smallest" the opposite.
+    With `ties` = "largest", ties go to the largest penalty gamma and then to the largest radius; with "smallest", to
+    the smallest.
     """
-    # Equal sums of fractions can differ in the last bit; different ones differ by far more than this.
+    # Equal errors can differ in the last bit, as sums of fractions; different errors differ by far more than this.
     limit = np.min(errors) + allowance + 1e-12
     tied = [point for point, error in zip(grid, errors, strict=True) if error <= limit]
     pick = max if ties == "largest" else min

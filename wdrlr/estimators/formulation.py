@@ -1,4 +1,4 @@
-"""What makes a problem of a table with numbers and categories, and what its coefficients mean for the table."""
+"""From a table with numbers and categories to a problem, and from the problem's coefficients back to the table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
 Stretch = np.ndarray | float
 
 LEAST_SIZE, LARGEST_SIZE = 1e-15, 1e15
-"""Of the numbers in a column, beyond which the rounding of sums over columns is all that is left of others."""
+"""Sizes of the numbers in a column; beyond these, sums over columns round the other columns away."""
 
 LARGEST_OFFSET = 1e10
-"""How many times its range a column may be away from 0: the intercept is rounded to as many digits fewer."""
+"""How far from 0 a column may be, in multiples of its range: the intercept loses as many digits to rounding."""
 
 
 class Posed(NamedTuple):
@@ -28,7 +28,7 @@ class Posed(NamedTuple):
     encoding : FeatureEncoding
     problem : Problem
     stretch : ndarray of shape (n + k,), or float
-        What a slope of the problem is multiplied by to be that of a number of the table or of a dummy.
+        The factor from a slope of the problem to that of the table's number or dummy.
     """
 
     encoding: enc.FeatureEncoding
@@ -46,7 +46,7 @@ class Posed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Formulation:
-    """What makes a problem of a table.
+    """The parameters that turn a table into a problem.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ class Formulation:
 coef_bound, fit_intercept
         As in ``WassersteinLogisticRegression``.
     change : callable or None
-        Makes another problem with as many coefficients of the one that these describe, as a baseline or a variant of
-        the paper has it; returns it with its ``Posed.stretch``. It is a function of a module, to be pickled.
+        Turns the problem that these parameters describe into another one with as many coefficients, for a baseline or
+        a variant of the paper, and returns it with its ``Posed.stretch``. It must be a module-level function, so that
+        it can be pickled.
     """
 
     radius: float = 0.01
@@ -72,7 +73,7 @@ coef_bound, fit_intercept
     change: Callable[[Problem], tuple[Problem, Stretch]] | None = None
 
     def fit(self, table: pd.DataFrame, labels: np.ndarray, weights: np.ndarray) -> Posed:
-        """Learn what the columns of a table are, and pose its problem.
+        """Learn the kinds and levels of a table's columns, and pose its problem.
 
         Parameters
         ----------
@@ -89,7 +90,7 @@ coef_bound, fit_intercept
         """
         posed = self.pose(self.encode(table), table, labels, weights)
         if np.unique(posed.problem.y).size < 2:
-            raise ValueError("the samples with a positive weight are of one class only; two classes are needed.")
+            raise ValueError("the samples with a positive weight are all of one class; two classes are needed.")
         return posed
 
     def encode(self, table: pd.DataFrame) -> enc.FeatureEncoding:
@@ -104,7 +105,7 @@ coef_bound, fit_intercept
         weights: np.ndarray,
         merge: bool = True,
     ) -> Posed:
-        """The problem of these rows; unless ``merge``, its samples are the rows one for one, in their order."""
+        """The problem of these rows; without ``merge``, its samples are the rows one by one, in their order."""
         x, z = encoding.numbers(table), encoding.codes(table, "error")
         kept = weights > 0
         if not kept.any():
@@ -117,7 +118,7 @@ coef_bound, fit_intercept
         return Posed(encoding, problem) if self.change is None else Posed(encoding, *self.change(problem))
 
     def problem(self, x: np.ndarray, z: np.ndarray, y: np.ndarray, w: np.ndarray, n_levels: tuple[int, ...]) -> Problem:
-        """The problem of arrays, named as in ``Problem``; it is not changed."""
+        """The problem of arrays, named as in ``Problem``; ``change`` is not applied."""
         matrix = enc.level_matrix(n_levels, self.coding)
         penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
         penalty[0] *= self.penalize_intercept

@@ -28,8 +28,8 @@ def fit_path(
 ) -> pd.DataFrame:
     """Fit the robust logistic regression for every label cost, penalty and radius of a grid.
 
-    The table is encoded and merged once, and with p = 1 the solver's coordinates are shared; each fit is certified on
-    its own and equals the one that ``WassersteinLogisticRegression`` makes alone.
+    The table is encoded and merged once, and with p = 1 the solver's coordinates are shared; each fit is certified
+    separately and equals that of ``WassersteinLogisticRegression``.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def fit_path(
 
     Returns
     -------
-    DataFrame, one row a fit, in the order label cost, penalty, radius
+    DataFrame with one row per fit, in the order label cost, penalty, radius
         label_cost, l1_penalty, radius, objective, lower_bound, gap, transport_multiplier, intercept, then one column
         for every slope, named as in ``get_feature_names_out``.
 
@@ -50,7 +50,7 @@ def fit_path(
     ------
     ValueError
         As ``WassersteinLogisticRegression.fit``, for any point of the grid, before any fit; also if a parameter of the
-        grid is given by its name there, or if two columns would have the same name.
+        grid is passed by its singular name, or if two columns would have the same name.
 
     Warns
     -----
@@ -67,15 +67,15 @@ def fit_path(
     >>> bool((path["gap"] <= 1e-6).all())
     True
     """
-    for one, many, values in (
+    for singular, plural, values in (
         ("radius", "radii", radii),
         ("l1_penalty", "l1_penalties", l1_penalties),
         ("label_cost", "label_costs", label_costs),
     ):
-        if one in parameters:
-            raise ValueError(f"fit_path takes a list {many} in place of {one}.")
+        if singular in parameters:
+            raise ValueError(f"fit_path takes a list {plural} in place of {singular}.")
         if isinstance(values, str) or np.ndim(values) != 1:
-            raise ValueError(f"{many} must be a list, not {values!r}.")
+            raise ValueError(f"{plural} must be a list, not {values!r}.")
     model = WassersteinLogisticRegression(**parameters)
     grid = list(product(label_costs, l1_penalties, radii))
     if not grid:
@@ -92,15 +92,14 @@ def fit_path(
     shape = unit.n_numeric, unit.n_categorical
     metrics = [replace(formulation, label_cost=cost).metric(*shape) for cost in label_costs]
     points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
-    solutions = [found for metric in metrics for found in solving.solve_grid(replace(unit, metric=metric), points)]
+    solutions = [fit for metric in metrics for fit in solving.solve_grid(replace(unit, metric=metric), points)]
     plain = [i for i, (_, penalty, radius) in enumerate(grid) if penalty == radius == 0]
-    if plain:  # one problem, whatever the label cost
+    if plain:  # the same problem whatever the label cost
         bound = without_minimiser(at(unit, 0.0, 0.0), solutions[plain[0]], model.tol).lower
         for i in plain:
             solutions[i] = replace(solutions[i], lower=min(solutions[i].lower, bound))
     warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
     rows = [
-        [*point, found.upper, found.lower, found.gap, found.lam, *found.b]
-        for point, found in zip(grid, solutions, strict=True)
+        [*point, fit.upper, fit.lower, fit.gap, fit.lam, *fit.b] for point, fit in zip(grid, solutions, strict=True)
     ]
     return pd.DataFrame(rows, columns=columns)

@@ -18,7 +18,7 @@ N_SLOPES = 10
 
 
 class Fitted(NamedTuple):
-    """What a report is of: attributes of a fitted classifier, without their underscore."""
+    """What a report describes: attributes of a fitted classifier, without the trailing underscore."""
 
     name: str
     classes: np.ndarray
@@ -42,7 +42,7 @@ def as_text(model: Fitted) -> str:
 
 
 def as_html(model: Fitted) -> str:
-    """The report of a fitted model as HTML, one folded table a section."""
+    """The report of a fitted model as HTML, one folded table per section."""
     parts = []
     for title, rows in _sections(model):
         cells = "".join(
@@ -88,12 +88,13 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
 
 
 def _adversary(model: Fitted) -> list[tuple[str, str]]:
-    """What pays for the adversary, from the prices alone: it may change a row where that raises the loss by more.
+    """What pays for the adversary, by prices alone: a change can pay only if it raises the loss by more than its price.
 
     The log-loss has slopes between 0 and 1. So changing a feature pays only if the scores of its levels differ by more
-    than the price lam (c_d - c_(d-1)) of a change, c_d the cost of d changes, for some d. Changing the label of a row
-    alone raises the loss by y f, for the price lam kappa. Moving numbers never pays, since dual_norm(b_N) <= lam, and
-    where the two are equal it costs nothing in the limit (Lemma 1). All costs are over the metric's scale.
+    than the price lam (c_d - c_(d-1)) of a change for some d, where c_d is the cost of d changes. Changing only the
+    label of a row raises the loss by y f, for the price lam kappa. Moving numbers never pays, since
+    dual_norm(b_N) <= lam; where the two are equal it costs nothing in the limit (Lemma 1). All costs are divided by the
+    metric's scale.
     """
     formulation = model.formulation
     if formulation.radius == 0:
@@ -135,7 +136,7 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
 
 
 def _spreads(model: Fitted) -> np.ndarray:
-    """How far apart the scores of each categorical feature's levels are, seen in fit or not; shape (m,)."""
+    """The range of the scores of each categorical feature's levels, seen in fit or not; shape (m,)."""
     n_levels = model.encoding.n_levels
     scores = level_matrix(n_levels, model.formulation.coding) @ model.coef[0, len(model.encoding.numeric) :]
     starts = level_offsets(n_levels)

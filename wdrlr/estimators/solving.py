@@ -1,4 +1,4 @@
-"""From a problem to a solution: the parameters of a classifier that say how, one by one or over a grid."""
+"""From a problem to a solution, for one problem or a grid: the parameters of a classifier that say how to solve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SeparableDataWarning(ConvergenceWarning):
 
 @dataclass(frozen=True, eq=False)
 class Solving:
-    """Which solver is to solve a problem, and how; the parameters are those of ``WassersteinLogisticRegression``."""
+    """Which solver to use, and how; the parameters are those of ``WassersteinLogisticRegression``."""
 
     solver: str | Solver = "auto"
     solver_options: dict[str, Any] | None = None
@@ -31,7 +31,7 @@ class Solving:
     max_iter: int = 1000
 
     def chosen(self, problem: Problem) -> Solver:
-        """The solver that is meant."""
+        """The solver that the parameters choose for this problem."""
         return chosen_solver(self.solver, problem.metric.p, problem.metric.norm)
 
     def solve(self, problem: Problem, **others: Any) -> Solution:
@@ -56,9 +56,9 @@ class Solving:
         Parameters
         ----------
         unit
-            The problem with l1_penalty = 1: its penalty says which coefficients are penalised. Its radius has no role.
+            The problem with l1_penalty = 1: its penalty says which coefficients are penalised. Its radius is ignored.
         grid
-            The problems differ in these only, and share what the solver can.
+            The problems differ only in these values, and share whatever the solver can share.
         """
         shared = self.chosen(unit).shared(unit)
         return [self.solve(at(unit, *point), **shared) for point in grid]
@@ -72,8 +72,8 @@ def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
 def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
     """The solution, its lower bound made to hold for all coefficients where plain logistic regression has no minimiser.
 
-    The infimum is then that of the samples which no direction separates, as far as ``separated`` sees it. Warns of such
-    data.
+    The infimum is then that of the samples that no direction separates, as far as ``separated`` detects them. Warns if
+    the data are like that.
     """
     unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
     gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)
@@ -96,17 +96,17 @@ def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solut
 
 
 def warn_if_uncertified(solution: Solution, tol: float) -> None:
-    """Warn where the certified gap is above ``tol``, or where the lower bound was thrown away."""
+    """Warn if the certified gap is above ``tol``, or if the lower bound was discarded."""
     if np.isinf(solution.gap):
         warnings.warn(
-            f"the lower bound of this fit came out above the objective, {solution.upper:.9f}, so that one of them is "
-            "wrong; the gap is infinite. Please report it with the data; rescaling columns of numbers can help.",
+            f"the lower bound of this fit came out above the objective, {solution.upper:.9f}, so one of them is wrong "
+            "and the gap is infinite. Please report this with the data; rescaling columns of numbers can help.",
             ConvergenceWarning,
             stacklevel=3,
         )
     elif not solution.gap <= tol:
         warnings.warn(
-            f"the objective is certified to {solution.gap:.1e} only, not to tol={tol:.1e}: it is "
+            f"the objective is only certified to {solution.gap:.1e}, not to tol={tol:.1e}: it is "
             f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "
             "Raise max_iter, and rescale columns of very large numbers.",
             ConvergenceWarning,
