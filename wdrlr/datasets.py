@@ -21,7 +21,7 @@ __all__ = [
     "load_dataset",
 ]
 
-# The file, and not the module that reads it: what is the paper's builds on the data sets.
+# Read the file rather than import the module that reads it: wdrlr.paper depends on this module.
 with files("wdrlr.paper").joinpath("printed.csv").open(encoding="utf-8") as _file:
     _PRINTED = list(pd.read_csv(_file)["dataset"].unique())
 
@@ -29,7 +29,7 @@ DATASETS: tuple[str, ...] = (
     *(name for name in _PRINTED if name in RECIPES),
     *sorted(name for name in RECIPES if name not in _PRINTED),
 )
-"""Names, in the order of the paper's Table 1 and then of its Table 2; those that it does not have come last."""
+"""The names, in the order of the paper's Table 1 and then of its Table 2; data sets not in the paper come last."""
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
@@ -38,9 +38,9 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     Parameters
     ----------
     name : one of `DATASETS`.
-    data_dir : folder with the raw files, one subfolder a data set (`car/car.data`, ...); by default the
-        environment variable `WDRLR_DATA`. A set that it lacks comes from the shipped files, the user's cache
-        or the UCI archive, in this order.
+    data_dir : folder with the raw files, one subfolder per data set (`car/car.data`, ...); by default the
+        environment variable `WDRLR_DATA`. A set that is not in the folder comes from the shipped files, the user's
+        cache or the UCI archive, in this order.
 
     Returns
     -------
@@ -52,24 +52,24 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     Raises
     ------
     ValueError
-        If there is no data set of that name, or its raw files are not what its recipe says.
+        If there is no data set of that name, or its raw files do not match its recipe.
     DataUnavailableError (an OSError)
         If the data folder does not exist, or a file is missing or unreadable: the message says what to put where.
     ChecksumError (a ValueError)
-        If the checksum of a file is not the recorded one, or none is recorded.
+        If a file does not have the recorded checksum, or none is recorded.
     UnsafeArchiveError (a ValueError)
         If UCI's zip has a member with a path outside its folder.
 
     Warns
     -----
     UserWarning
-        If what was downloaded is used but cannot be kept in the cache.
+        If downloaded files are used but cannot be kept in the cache.
 
     Notes
     -----
-    The environment variable `WDRLR_RECIPES` adds data sets: it names a folder with `recipes/`, one module a data set
-    that defines its `RECIPE`, and `raw/` with `SHA256SUMS` and the raw files (see CONTRIBUTING.md). Worker processes
-    on other machines need it too.
+    The environment variable `WDRLR_RECIPES` adds data sets: it names a folder with `recipes/`, where each data set has
+    one module that defines its `RECIPE`, and `raw/` with `SHA256SUMS` and the raw files (see CONTRIBUTING.md). Worker
+    processes on other machines need it too.
 
     Examples
     --------

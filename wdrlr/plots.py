@@ -1,4 +1,4 @@
-"""Figures of a fit, the style of all figures, and the files of one (pdf, png and its data)."""
+"""Figures of a fit, the style of all figures, and saving a figure as pdf, png and data."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,9 +22,9 @@ N_NAMED_SLOPES = 5
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Everything drawn inside has the project's style: seaborn's "paper" context, colour-blind palette, embedded fonts.
+    """Draw in the project's style: seaborn's "paper" context, colour-blind palette, embedded fonts.
 
-    With font type 42 the text of a pdf is text, which can be searched and copied.
+    With font type 42 the text in a pdf stays text, which can be searched and copied.
     """
     theme = {
         **sns.axes_style("whitegrid"),
@@ -46,15 +46,16 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
     Parameters
     ----------
     path
-        From ``wdrlr.fit_path``, with one label cost and one penalty. The radius is on a log axis, so that radius 0 is
-        left out.
+        From ``wdrlr.fit_path``, with one label cost and one penalty. The radius is on a log axis, so radius 0 is left
+        out.
     cv_results
-        ``cv_results_`` of a ``WassersteinLogisticRegressionCV`` with the same label cost: its rows with the path's
-        penalty are shown, the log-loss on the rows held out with one standard error up and down.
+        ``cv_results_`` of a ``WassersteinLogisticRegressionCV`` with the same label cost. The log-loss on the held-out
+        rows is shown for the path's penalty, with one standard error on either side.
 
     Returns
     -------
-    The figure, and its data: panel, name, radius, value and standard_error (nan where there is none), one row a point.
+    The figure, and its data with one row per point: panel, name, radius, value and standard_error (nan if there is
+    none).
 
     Raises
     ------
@@ -117,7 +118,7 @@ def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
     changed
         What `wdrlr.model.worst_case.changed_mass` returns.
     at_most
-        Only that many bars, the largest; those without mass are left out.
+        The largest number of bars; features without mass are left out.
     """
     shown = changed[changed["mass"] > 0].head(at_most)
     color = sns.color_palette("colorblind")[0]
@@ -141,7 +142,7 @@ def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
 def save_figure(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> list[Path]:
     """Write ``<name>.pdf``, ``<name>.png`` and the data as ``<name>.csv``, each replaced whole; return their paths.
 
-    No date and no version is written into the files, so that equal figures give equal files.
+    The files contain no date and no version, so that equal figures give equal files.
     """
     contents = {folder / f"{name}.csv": data.to_csv(index=False, lineterminator="\n")}
     for kind, without in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
