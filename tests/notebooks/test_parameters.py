@@ -214,7 +214,7 @@ def without_tags(notebook):
 def test_what_is_given_to_a_notebook_without_the_tag_is_refused_and_nothing_is_written(small, tmp_path, given):
     done = run(without_tags(small), tmp_path, *given)
     assert done.returncode != 0
-    assert f"no cell tagged 'parameters', so what was given for {given[1].partition(':')[0]} would" in done.stderr
+    assert f"no cell tagged 'parameters', so the values given for {given[1].partition(':')[0]} would" in done.stderr
     assert not (tmp_path / "n").exists()
 
 
@@ -233,7 +233,7 @@ def test_with_the_tag_what_is_given_is_used_also_in_a_second_run_of_the_output(s
 def test_a_second_run_of_an_output_whose_tags_are_gone_is_refused(small, tmp_path):
     assert run(small, tmp_path, "-p", "n_splits", "3").returncode == 0
     done = run(without_tags(nbformat.read(tmp_path / "out.ipynb", 4)), tmp_path, "-p", "n_splits", "4")
-    assert done.returncode != 0 and "what was given for n_splits would not be used" in done.stderr
+    assert done.returncode != 0 and "the values given for n_splits would not be used" in done.stderr
     assert (tmp_path / "n").read_text() == "3"
 
 

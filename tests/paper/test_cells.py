@@ -321,7 +321,7 @@ def test_wanted_rows_are_computed_only_if_asked_for(toy_data, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("1 of these 2 rows were computed by other versions (wdrlr 0+")
 
 
-def test_what_is_missing_is_said_by_data_set_and_method():
+def test_what_is_missing_is_reported_by_data_set_and_method():
     cells = plan_cells(["spect", "car", "hiv"], ["LR", "PI"], n_splits=2)
     done = [(cell.dataset, cell.method.name) for cell in cells if cell.dataset == "spect"] + [("hiv", "PI")] * 2
     rows = pd.DataFrame(done, columns=["dataset", "method"])

@@ -141,7 +141,7 @@ def test_a_worker_of_other_versions_that_comes_later_computes_nothing(scheduler,
 
 
 @pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" + 100 * b" "])
-def test_what_is_no_scheduler_is_said_in_time(monkeypatch, says):
+def test_what_is_no_scheduler_is_reported_in_time(monkeypatch, says):
     assert dask_workers.ANSWER_SECONDS + 2 * dask_workers.ASK_SECONDS < 15
     monkeypatch.setattr(dask_workers, "ANSWER_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as kept:
@@ -164,7 +164,7 @@ def test_what_is_no_scheduler_is_said_in_time(monkeypatch, says):
         server.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_scheduler_without_workers_is_said(monkeypatch):
+def test_a_scheduler_without_workers_is_reported(monkeypatch):
     from distributed import LocalCluster
 
     monkeypatch.setattr(dask_workers, "WORKER_SECONDS", 0.2)
@@ -178,7 +178,7 @@ def test_a_scheduler_without_workers_is_said(monkeypatch):
     "address, message",
     [("", "needs a running scheduler: .*DASK_SCHEDULER_ADDRESS"), ("tcp://127.0.0.1:1", "no dask scheduler answers")],
 )
-def test_no_scheduler_is_said_before_any_work(tmp_path, monkeypatch, address, message):
+def test_no_scheduler_is_reported_before_any_work(tmp_path, monkeypatch, address, message):
     monkeypatch.setattr(dask_workers, "ANSWER_SECONDS", 0.5)
     cells = plan_cells(["balance-scale"], ["LR"], n_splits=1)
     with pytest.raises(ConnectionError, match=message):
@@ -237,7 +237,7 @@ def test_a_run_whose_scheduler_goes_away_ends_and_the_next_one_goes_on(tmp_path,
 
     for end in (signal.SIGSTOP, signal.SIGKILL):
         before = lines()
-        with pytest.raises(ConnectionError, match=r"the dask scheduler went away .* run again to go on"):
+        with pytest.raises(ConnectionError, match=r"the dask scheduler went away .* run again to continue"):
             run(end)
         assert time.monotonic() - ended[-1] < 15
         assert set(before) < set(lines())

@@ -101,7 +101,7 @@ def test_a_missing_value_is_named():
 
 @pytest.mark.parametrize("given", ["n_splits = 3", "n_split = 3"])
 def test_values_that_papermill_put_above_the_defaults_are_refused(given):
-    with pytest.raises(RuntimeError, match=r"no cell tagged 'parameters', so what was given for n_splits? would not"):
+    with pytest.raises(RuntimeError, match=r"no cell tagged 'parameters', so the values given for n_splits? would not"):
         run(before=[f"# Parameters\n{given}\n"])
 
 

@@ -20,7 +20,7 @@ def make_row(**changes):
 version = f"{metadata.version('wdrlr')}+{results.source_stamp()}"
 
 
-def test_rows_of_other_versions_are_said_in_one_sentence():
+def test_rows_of_other_versions_are_reported_in_one_sentence():
     old, older = (versions().replace(f"wdrlr={version}", f"wdrlr={v}") for v in ("0.0.2", "0.0.1+ab"))
     older = older.replace(" numba=" + metadata.version("numba"), "")
     rows = [make_row(versions=old), make_row(versions=old, split=2), make_row(versions=older), make_row(split=1)]

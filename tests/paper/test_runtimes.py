@@ -110,7 +110,11 @@ def test_the_time_limit_stops_a_fit(solver):
 
 @pytest.mark.parametrize(
     "label_costs, n_runs, message",
-    [(["2"], 1, 'label_costs must be of "1" and "m"'), ([], 1, "label_costs"), (["1"], 0, "n_runs must be at least 1")],
+    [
+        (["2"], 1, 'label_costs must be a non-empty list of "1" and "m"'),
+        ([], 1, "label_costs"),
+        (["1"], 0, "n_runs must be at least 1"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path, label_costs, n_runs, message):
     with pytest.raises(ValueError, match=message):
@@ -133,7 +137,7 @@ def test_a_damaged_file_is_named_and_set_aside(tmp_path, text):
     assert len(rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)) == len(rows)
 
 
-def test_rows_of_other_versions_are_said(tmp_path, capsys):
+def test_rows_of_other_versions_are_reported(tmp_path, capsys):
     rows_for(SMALL, ["1"], 1, SETTING, tmp_path, compute_missing=True)
     assert capsys.readouterr().out == ""
     path = tmp_path / "figure2_kappa_1_seed0.csv"

@@ -200,7 +200,7 @@ def test_what_is_in_the_lock_file_does_not_matter(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="these locks are not Windows'")
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
-def test_a_file_system_without_locks_is_said_at_once(tmp_path, monkeypatch, code):
+def test_a_file_system_without_locks_is_reported_at_once(tmp_path, monkeypatch, code):
     import fcntl
 
     tries = []
@@ -277,7 +277,7 @@ def test_one_user_at_a_time_has_the_lock_and_whoever_may_write_gets_it(rights, w
         assert try_as_other().startswith(later)
 
 
-def test_a_full_disk_is_said_with_the_file(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_the_file(tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -229,7 +229,7 @@ def test_runtimes_as_latex_and_html(runtimes, tmp_path):
 def test_rows_of_several_runs_are_refused(column, value):
     rows = make_rows()
     rows.loc[0, column] = value
-    with pytest.raises(ValueError, match=f"several values of {column}"):
+    with pytest.raises(ValueError, match=f"different values of {column}"):
         summarise_errors(rows, "table1")
 
 

@@ -22,7 +22,7 @@ def test_the_formula_is_what_the_separation_finds(case):
     np.testing.assert_allclose(losses[f"worst_case_loss{case}"], losses[f"closed_form{case}"], rtol=0, atol=1e-12)
 
 
-def test_a_guarantee_that_never_holds_is_said_so():
+def test_a_guarantee_that_never_holds_is_reported():
     fits = theorems.guarantee_fits([20], n_features=2, n_runs=2, seed=0)
     assert fits["holds"].equals(fits["true"] <= fits["worst_case"] + 1e-9)
     shares = fits.assign(holds=0.0).groupby(["N", "radius"])[["holds", "constant", "true"]].mean().reset_index()

@@ -1,7 +1,7 @@
-"""The peers that the paper compares with: MT and PI (LR and r-LR are the paper's problem at radius 0).
+"""The baselines that the paper compares with: MT and PI (LR and r-LR are the paper's problem at radius 0).
 
 MT [1, 2] treats every dummy as a number: the adversary may move it continuously. PI [3] is l1-penalised logistic
-regression with a penalty that follows from the data without cross-validation. Both are special cases of
+regression with a penalty computed from the data without cross-validation. Both are special cases of
 ``wdrlr.model.problem.Problem``, so the same solvers minimise and certify them.
 
 References
@@ -28,7 +28,7 @@ from wdrlr.estimators.solving import at
 from wdrlr.model.problem import Problem
 
 N_SIMULATIONS = 10_000
-"""Draws of Z behind the quantile of PI: its relative standard error is then below 1 %."""
+"""Draws of Z for PI's quantile; with these its relative standard error is below 1 %."""
 
 
 def dummy_values(problem: Problem) -> tuple[float, float]:
@@ -39,14 +39,14 @@ def dummy_values(problem: Problem) -> tuple[float, float]:
 def dummies_as_numbers(problem: Problem, flip_cost: float = 1.0) -> tuple[Problem, np.ndarray]:
     """MT's problem of the same rows: every dummy is a number, and its flip costs ``flip_cost``.
 
-    A dummy moves by c for the cost of 1. The metric with c times its costs, over c times its scale, is the same, and in
-    it every dummy counts as it moves, so that all slopes of dummies keep their meaning.
+    A dummy moves by c at the cost of 1. Multiplying both the costs and the scale by c leaves the metric the same, and
+    the distance of a dummy is then simply how far it moves, so that the slopes of the dummies keep their meaning.
 
     Returns
     -------
     Problem
     stretch : ndarray of shape (n + k,)
-        c for a number, 1 for a dummy: by what the columns are multiplied, and the slopes divided.
+        c for a number, 1 for a dummy: the columns are multiplied by it, and the slopes divided.
     """
     low, high = dummy_values(problem)
     c = (high - low) / flip_cost
@@ -72,8 +72,8 @@ class ContinuousLogisticRegression(RobustClassifier):
     where L(a) = log(1 + e^a), f(x) = b_0 + b.x with x the numbers and the dummies, and c is how far a dummy moves when
     it flips: 1 with the coding "onehot", 2 with "pm1". The ground metric is thus the l1 norm over numbers and dummies,
     a flip counting 1 as in Section 2.2 of the paper, plus kappa for the label. The reference level is at distance 1
-    from every other level, and two levels that are both not the reference are 2 apart. Source: [1], Theorem 1; the
-    paper does not say which norm and which weights of the dummies it took for MT.
+    from every other level, and two other levels are at distance 2. Source: [1], Theorem 1; the paper does not say which
+    norm and which weights of the dummies it used for MT.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ class ContinuousLogisticRegression(RobustClassifier):
     Attributes
     ----------
     coef_, intercept_, objective_, gap_, n_iter_, n_cuts_, ...
-        As there, except that ``solution_`` has the slopes of numbers halved with the coding "pm1".
+        As in ``WassersteinLogisticRegression``, except that ``solution_`` has the slopes of numbers halved with the
+        coding "pm1".
 
     Examples
     --------
@@ -137,14 +138,14 @@ class ProfileInferenceLogisticRegression(RobustClassifier):
 
         minimise over b:  sum_i w_i L(-y_i f(x_i)) + penalty ||b||_1,     penalty = eta / sqrt(N),
 
-    where eta is the (1 - alpha) quantile of ||Z||_inf, Z normal with mean 0 and covariance E[x x'], and x holds a
+    where eta is the (1 - alpha) quantile of ||Z||_inf, Z is normal with mean 0 and covariance E[x x'], and x holds a
     constant, the numbers and the dummies (-1/+1, the last level dropped). The intercept is penalised too. Source: [3],
-    whose limit law for the logistic loss has the covariance E[x x' / (1 + exp(y f(x)))^2]; the one taken here is
-    larger, and free of the unknown b. eta is found by simulation of ``N_SIMULATIONS`` draws.
+    whose limit law for the logistic loss has the covariance E[x x' / (1 + exp(y f(x)))^2]; the covariance used here is
+    larger, and does not depend on the unknown b. eta is found by simulation, from ``N_SIMULATIONS`` draws.
 
-    N is the number of rows or, with sample weights, their sum. Weights are thus counts: the penalty depends on how many
-    rows there are, and only so is a row of weight 3 the same as three rows. Scale other weights to the sum of rows that
-    they are worth, for example (sum w)^2 / sum w^2.
+    N is the number of rows or, with sample weights, the sum of the weights. Weights are thus counts: the penalty
+    depends on the number of rows, so a row of weight 3 must count as three rows. Scale other weights so that their sum
+    is the number of rows that they are worth, for example (sum w)^2 / sum w^2.
 
     Parameters
     ----------
@@ -159,9 +160,9 @@ class ProfileInferenceLogisticRegression(RobustClassifier):
     penalty_ : float
         eta / sqrt(N), N the sum of the sample weights.
     identification_seconds_ : float
-        What its simulation took.
+        Seconds of the simulation.
     coef_, intercept_, objective_, gap_, n_iter_, n_cuts_, ...
-        As there.
+        As in ``WassersteinLogisticRegression``.
 
     Examples
     --------
@@ -222,7 +223,7 @@ def profile_penalty(problem: Problem, n_rows: float, random_state: int, alpha: f
     if n_rows < 2:
         raise ValueError(
             f"sample_weight sums to {n_rows:.3g}, but it counts rows here, and two classes need at least 2; scale "
-            "it so that its sum is the number of rows that it stands for."
+            "it so that its sum is the number of rows that it represents."
         )
     rows = problem.design(np.arange(problem.n_samples), problem.z)
     second_moments = rows.T @ (problem.w[:, None] * rows)

@@ -1,8 +1,7 @@
 """The experiments of Tables 1 to 4: splits, cross-validation and the cells they are made of.
 
-A cell is one method on one random split of one data set. It depends on nothing but its own description, so
-cells can be computed in any order, by any number of workers, or one alone, always with the same numbers (the
-seconds excepted).
+A cell is one method on one random split of one data set. It depends only on its own description, so cells can be
+computed in any order, by any number of workers, and always give the same numbers (except for the seconds).
 """
 
 import os
@@ -41,7 +40,7 @@ from wdrlr.solvers.solution import Solution
 
 BACKENDS = ("loky", "sequential", "dask")
 
-# A dask worker can have several threads, but what a cell does with warnings and BLAS threads is of the whole process.
+# A dask worker can have several threads, but a cell's settings of warnings and BLAS threads are for the whole process.
 _ONE_CELL_AT_A_TIME = threading.Lock()
 
 
@@ -58,7 +57,7 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple:
-        """What the results store knows the cell by, in the order of `wdrlr.paper.results.KEY`."""
+        """The cell's key in the results store, in the order of `wdrlr.paper.results.KEY`."""
         return (self.dataset, self.protocol.name, self.method.name, self.seed, self.tol, self.solver, self.split)
 
 
@@ -79,7 +78,7 @@ def plan_cells(
 ) -> list[Cell]:
     """The cells of a table: every method on the splits first_split, ..., first_split + n_splits - 1.
 
-    The methods of one split follow each other, so that an unfinished run can compare methods on equal splits.
+    All methods of one split come before the next split, so that an unfinished run can compare methods on equal splits.
     ``["all"]`` stands for all methods.
 
     Raises
@@ -119,17 +118,17 @@ def run_cells(
     """Compute the cells that `results_dir` does not hold yet, and return the rows of all of them.
 
     Each finished cell is saved at once, by this process. A cell that fails, or whose worker process is killed (out of
-    memory, say) even when it runs alone, does not stop the others: a warning at the end names it and its row is
-    missing from what is returned; calling again tries it again.
+    memory, say) even when it runs alone, does not stop the others: a warning at the end names it, and its row is
+    missing from the result. Another call tries it again.
 
     Parameters
     ----------
     cells
-        What is wanted, see `plan_cells`.
+        The cells wanted, see `plan_cells`.
     results_dir
         An existing folder.
     n_jobs
-        Cells at a time, one thread each; -1 for one per core, or with dask for all that its workers take.
+        Cells computed at a time, one thread each; -1 for one per core, or with dask for as many as its workers take.
     backend
         "loky" (processes of this machine) or "sequential", by joblib; or "dask": the workers of a running scheduler,
         on any number of machines. They need this package, and the raw data that are not shipped.
@@ -188,7 +187,7 @@ def run_cells(
 
 @contextmanager
 def _outcomes(cells: Sequence[Cell], n_jobs: int, backend: str, scheduler: str) -> Iterator[Iterator[Outcome]]:
-    """The outcomes of the cells, in the order in which they are finished."""
+    """The outcomes of the cells, in the order in which they finish."""
     if backend == "dask" and cells:
         from wdrlr.paper.dask_workers import connected, outcomes_by_dask  # an extra
 
@@ -200,16 +199,17 @@ def _outcomes(cells: Sequence[Cell], n_jobs: int, backend: str, scheduler: str) 
 
 
 def _outcomes_by_joblib(cells: Sequence[Cell], n_jobs: int, backend: str) -> Generator[Outcome, None, None]:
-    """The outcomes of the cells, in the order in which they are finished, even if worker processes are killed.
+    """The outcomes of the cells, in the order in which they finish, even if worker processes are killed.
 
-    A dead worker breaks the whole pool, and nobody knows whose cell it was. All that can have been running are run
-    again, one after the other in a new pool; a cell that breaks it when alone is an outcome without a row.
+    A dead worker breaks the whole pool, without telling which cell it was computing. All cells that may have been
+    running are run again, one after the other in a new pool; a cell that breaks the pool when alone is an outcome
+    without a row.
     """
     left = {cell.key: cell for cell in cells}
 
     def finished(cells: Sequence[Cell], n_jobs: int) -> Iterator[Outcome]:
-        # Batches of one: a cell is saved when it is done, not when its batch is. Cells start in their order, and none
-        # before it can run.
+        # Batches of one: a cell is saved when it is done, not when its batch is. Cells start in order, each only when
+        # a worker is free.
         pool = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
         with closing(pool(delayed(_attempt)(cell) for cell in cells)) as outcomes:
             for outcome in outcomes:
@@ -230,9 +230,9 @@ def _outcomes_by_joblib(cells: Sequence[Cell], n_jobs: int, backend: str) -> Gen
 
 
 def _end_with_parent() -> None:
-    """End this worker process soon after its parent, however that was ended."""
+    """End this worker process soon after its parent, however the parent ended."""
     parent = parent_process()
-    if parent is None or os.name == "nt":  # where a parent's number outlives it
+    if parent is None or os.name == "nt":  # Windows keeps the parent's process id after its end
         return
 
     def watch() -> None:
@@ -252,7 +252,7 @@ def wanted_rows(
     backend: str = "loky",
     scheduler: str = "",
 ) -> pd.DataFrame:
-    """The rows of the cells: computed where `results_dir` does not hold them, or only those that it holds.
+    """The rows of the cells: those that `results_dir` lacks are computed, or left out without `compute_missing`.
 
     Prints `other_versions`, if there are any.
 
@@ -272,13 +272,13 @@ def wanted_rows(
             "see the warning above" if compute_missing else "set compute_missing to True, or name another results_dir"
         )
         raise RuntimeError(f"none of the {len(cells)} cells wanted has a row in {results_dir.name}: {remedy}.")
-    if said := other_versions(rows):
-        print(said)
+    if message := other_versions(rows):
+        print(message)
     return rows
 
 
 def describe_missing(cells: Sequence[Cell], rows: pd.DataFrame) -> list[str]:
-    """What is there of what is wanted: a total, and for each data set that is not complete the splits by method."""
+    """How many of the wanted cells are done: in total, and by method for each incomplete data set."""
     wanted = Counter((cell.dataset, cell.method.name) for cell in cells)
     done = Counter(zip(rows["dataset"], rows["method"], strict=True))
     lines = [f"{len(rows)} of {len(cells)} cells done."]
@@ -289,7 +289,7 @@ def describe_missing(cells: Sequence[Cell], rows: pd.DataFrame) -> list[str]:
             if name == dataset and done[dataset, method] < n
         }
         if short:
-            # Often all methods lack the same: then one number says it.
+            # Often all methods have the same number of splits: then state it once.
             same = len(set(short.values())) == 1 and len(short) == sum(name == dataset for name, _ in wanted)
             counts = {"each method": next(iter(short.values()))} if same else short
             lines.append(f"{dataset}: splits of " + ", ".join(f"{m} {count}" for m, count in counts.items()))
@@ -307,10 +307,10 @@ def _attempt(cell: Cell) -> Outcome:
 def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed: int, tol: float, solver: str) -> Row:
     """Choose by cross-validation, fit on the training part, and count the errors on the test part.
 
-    `seconds` is the wall clock of that last fit alone, from cold, encoding of the features included, and for PI
-    without `identification_seconds`, the simulation of its penalty; `solver_seconds` is the part of it that the solver
-    took, as the paper counts. `cv_seconds` is the wall clock of the whole cross-validation. Convergence warnings of the
-    final fit are counted in the row, not shown.
+    `seconds` is the wall clock of the final fit alone, from a cold start, including the encoding of the features but,
+    for PI, without `identification_seconds`, the simulation of its penalty. `solver_seconds` is the solver's share of
+    it, which is what the paper counts. `cv_seconds` is the wall clock of the whole cross-validation. Convergence
+    warnings are counted in the row, not shown.
     """
     data = _load(dataset)
     train, test = split_rows(len(data.y), dataset, seed, split)
@@ -386,11 +386,11 @@ def _generator(dataset: str, seed: int, *stream: int) -> np.random.Generator:
 
 
 def prepare_numbers(X: pd.DataFrame, train: np.ndarray) -> pd.DataFrame:
-    """Fill and scale the numeric columns with what the training part says; categorical ones stay as they are.
+    """Fill and scale the numeric columns by the training part; categorical columns stay as they are.
 
-    A missing number becomes the median of the training part. Then the training part's range is mapped to [0,
-    1]; a test row can lie outside. A column without two different values in the training part becomes 0.
-    Medians and ranges are those of the split's whole training part in the folds of its cross-validation too.
+    A missing number becomes the median of the training part. Then the range of the training part is mapped to [0, 1];
+    a test row can lie outside. A column without two different values in the training part becomes 0. The folds of the
+    cross-validation, too, use the medians and ranges of the whole training part.
     """
     X = X.copy()
     for name in X.select_dtypes("number"):
@@ -401,9 +401,9 @@ def prepare_numbers(X: pd.DataFrame, train: np.ndarray) -> pd.DataFrame:
 
 
 def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
-    """Order the levels so that the reference level of every feature is one that some row has.
+    """Order the levels so that the reference level of every feature occurs in the data.
 
-    breast-cancer and lymphography declare levels that no row has. Such a level changes nothing, unless it is the
+    breast-cancer and lymphography declare levels that do not occur. Such a level changes nothing, unless it is the
     reference, whose slope is fixed: the first level with the coding "onehot", the last with "pm1".
     """
     X = X.copy()
@@ -417,7 +417,7 @@ def prepare_reference(X: pd.DataFrame, coding: str) -> pd.DataFrame:
 
 
 class Rows(NamedTuple):
-    """Rows to fit, or to count errors on."""
+    """Rows for fitting, or for counting errors."""
 
     X: pd.DataFrame
     y: np.ndarray  # -1.0 or +1.0
@@ -427,9 +427,9 @@ class Rows(NamedTuple):
 
 
 class FoldFit(NamedTuple):
-    """What is kept of a fit of the cross-validation."""
+    """The facts kept about a fit of the cross-validation."""
 
-    error: float  # share of the rows held out that it misclassifies
+    error: float  # share of the held-out rows that it misclassifies
     gap: float
     constant: bool  # all slopes are exactly 0
 
@@ -454,10 +454,10 @@ def _choose(
 def fit_fold(
     kept: Rows, held_out: Rows, grid: Sequence[tuple[float, float]], formulation: Formulation, solving: Solving
 ) -> list[FoldFit]:
-    """Fit every point of the grid on the rows kept, and count the errors on the rows held out.
+    """Fit every point of the grid on the rows kept, and count the errors on the held-out rows.
 
-    The results are those of `fit_method` at each point, but the rows are encoded once: the problems differ in their
-    radius and penalty only, and share what the solver can.
+    The results are those of `fit_method` at each point, but the rows are encoded only once: the problems differ only in
+    radius and penalty, and share whatever the solver can share.
     """
     encoding, unit, _ = formulation.fit(*kept, np.ones(len(kept.y)))
     others = formulation.pose(encoding, *held_out, np.ones(len(held_out.y))).problem
@@ -475,13 +475,13 @@ class Fit(NamedTuple):
     formulation: Formulation
     posed: Posed
     solution: Solution
-    identification_seconds: float  # nan where the method finds no penalty by itself
+    identification_seconds: float  # nan if the method does not find its penalty itself
 
 
 def fit_method(
     rows: Rows, point: tuple[float, float], method: Method, protocol: Protocol, solving: Solving, random_state: int
 ) -> Fit:
-    """Fit a method at one (radius, gamma), from cold."""
+    """Fit a method at one (radius, gamma), from a cold start."""
     formulation = method.formulation(protocol)
     posed = formulation.fit(*rows, np.ones(len(rows.y)))
     radius, penalty = point
@@ -496,8 +496,8 @@ def fit_method(
 def _error(fit: Fit, fitted: Rows, others: Rows) -> float:
     """Share of the other rows that `fit` misclassifies.
 
-    Where all coefficients are exactly 0 the model says nothing about a row, and the majority class of the
-    labels it was fitted on is predicted.
+    If all coefficients are exactly 0, the model says nothing about a row, and the majority class of the fitted labels
+    is predicted.
     """
     coef, intercept = fit.posed.read(fit.solution.b)
     says_nothing = not (np.any(coef) or np.any(intercept))
@@ -506,13 +506,13 @@ def _error(fit: Fit, fitted: Rows, others: Rows) -> float:
 
 
 def _predicted(f: np.ndarray | None, y_fitted: np.ndarray) -> np.ndarray:
-    """The labels, -1 or +1, at f; the one that more of the fitted rows have, +1 of equally many, if f is None."""
+    """The labels, -1 or +1, at f; if f is None, the label of most of the fitted rows, +1 in a tie."""
     return np.where(f > 0 if f is not None else np.sum(y_fitted) >= 0, 1, -1)
 
 
 @cache
 def _warm_up(protocol: Protocol, method: Method, solver: str) -> None:
-    """Pay for imports and compilation, once per process, before a clock runs."""
+    """Trigger imports and compilation, once per process, before anything is timed."""
     X = pd.DataFrame({"z": pd.Categorical(["a", "a", "b", "b", "b"])})
     grid = method.grid(protocol)
     rows = Rows(X, np.array([1.0, -1.0, 1.0, -1.0, -1.0]))
@@ -527,7 +527,7 @@ def _examples(caught: Sequence[Warning | str]) -> str:
 
 @contextmanager
 def _collected_warnings() -> Iterator[list[Warning | str]]:
-    """The convergence warnings (separable data included) raised inside; other warnings go their usual way."""
+    """The convergence warnings (separable data included) raised in the block; other warnings are passed on."""
     collected: list[Warning | str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)

@@ -1,4 +1,4 @@
-"""Our data sets beside the paper's: which of them go with a table, and their sizes."""
+"""Our data sets beside the paper's: which of them belong to a table, and their sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REASONS = {
 
 
 def datasets_for(table: str) -> list[str]:
-    """Return the data sets of one of the paper's tables, in printed order, then those that the paper does not have."""
+    """Return the data sets of one of the paper's tables, in printed order, then those that are not in the paper."""
     others = [name for name in DATASETS if name not in published_counts().index]
     return [*published_values(table)["dataset"].unique(), *others]
 
@@ -37,8 +37,8 @@ def dataset_counts(data_dir: str | os.PathLike[str] | None = None) -> pd.DataFra
     -------
     DataFrame indexed by data set
         The columns N, N_paper, n, n_paper, k, k_paper, m, m_paper, and reason: why they differ, empty where they
-        agree. A set that the paper does not have has no counts of the paper's. A set whose files can't be had has
-        no counts of ours, its reason says so.
+        agree. For a set that is not in the paper, the paper's counts are missing. For a set whose files are not
+        available, ours are missing, and the reason says so.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Cells on the workers of a running dask scheduler: the way beyond one machine. Needs the extra "dask"."""
+"""Cells on the workers of a running dask scheduler, to use more than one machine. Needs the extra "dask"."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ANSWER_SECONDS = 8
 """How long a scheduler, or a worker, may take to answer."""
 
 ASK_SECONDS = 2
-"""How long nothing is heard of cells before the scheduler is asked whether it is there."""
+"""After how long without news of any cell the scheduler is asked whether it is still there."""
 
 WORKER_SECONDS = 60
-"""How long it may take until there is a worker; a cluster that adapts starts one only when it is asked to."""
+"""How long to wait for the first worker; an adaptive cluster starts one only when there is work."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def connected(scheduler: str) -> Iterator[Client]:
     Parameters
     ----------
     scheduler
-        Its address; "" takes dask's configuration ("scheduler-address", DASK_SCHEDULER_ADDRESS).
+        Its address; "" uses dask's configuration ("scheduler-address", DASK_SCHEDULER_ADDRESS).
 
     Raises
     ------
@@ -54,7 +54,7 @@ def connected(scheduler: str) -> Iterator[Client]:
             "backend 'dask' needs the packages dask and distributed: pip install 'wdrlr[dask]' "
             "(in a checkout: pip install -e '.[dask]')"
         ) from error
-    # Without an address a Client would start a cluster of its own, on this machine.
+    # Without an address, a Client would start a new cluster on this machine.
     address = scheduler or dask.config.get("scheduler-address", None)
     if not address:
         raise ConnectionError(
@@ -73,10 +73,10 @@ def connected(scheduler: str) -> Iterator[Client]:
                 ) from None
         _, strangers = _workers(client)
         if strangers:
-            raise RuntimeError(_said(strangers))
+            raise RuntimeError(_mismatch(strangers))
         yield client
     finally:
-        with suppress(TimeoutError):  # of a scheduler that does not answer
+        with suppress(TimeoutError):  # raised if the scheduler does not answer
             client.close(timeout=1)
 
 
@@ -84,15 +84,15 @@ def _client_of(address: str) -> Client:
     from distributed import Client
 
     try:
-        # A Client for an address where nobody answers can hang, even when it is thrown away. The thread is for
-        # notebooks, whose own has a running event loop. A scheduler of this process answers to its own loop only.
+        # A Client for an address where nothing answers can hang, even when it is discarded. The extra thread is for
+        # notebooks, whose main thread has a running event loop. A scheduler in this process answers only its own loop.
         if not address.startswith("inproc:"):
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, asyncio.wait_for(_identity(address), ANSWER_SECONDS)).result()
         return Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
-    except Exception as error:  # a web server's answer, for one, is read as the size of a message: a MemoryError
-        said = str(error) or f"nothing in {ANSWER_SECONDS} seconds"
-        raise ConnectionError(f"no dask scheduler answers at {address!r} ({said}): is it running?") from error
+    except Exception as error:  # for example, a web server's answer is read as a message size and gives a MemoryError
+        reason = str(error) or f"nothing in {ANSWER_SECONDS} seconds"
+        raise ConnectionError(f"no dask scheduler answers at {address!r} ({reason}): is it running?") from error
 
 
 async def _identity(address: str) -> dict:
@@ -104,31 +104,31 @@ async def _identity(address: str) -> dict:
 
 
 def _ask(client: Client, question: Callable[[], Awaitable]) -> Any:
-    """The scheduler's answer; ConnectionError if there is none in time."""
+    """The scheduler's answer; raises ConnectionError if there is none in time."""
 
     async def answer() -> Any:
         return await question()
 
     try:
         return client.sync(answer, callback_timeout=ANSWER_SECONDS)
-    except Exception as error:  # of the connection, or of a client that has closed itself
+    except Exception as error:  # the connection failed, or the client has closed itself
         raise _gone("it does not answer") from error
 
 
 def _gone(reason: str) -> ConnectionError:
-    return ConnectionError(f"the dask scheduler went away ({reason}); finished cells are saved, run again to go on")
+    return ConnectionError(f"the dask scheduler went away ({reason}); finished cells are saved, run again to continue")
 
 
 def _workers(client: Client) -> tuple[list[str], dict[str, object]]:
-    """The workers with the versions of this process, and those without, with what they have.
+    """The workers with the versions of this process, and the others with their versions.
 
-    A worker that is ended while it is asked, or is silent, is in neither: another takes its cells.
+    A worker that stops while it is asked, or does not answer, is in neither: another takes its cells.
     """
 
     async def asked(worker: str) -> dict[str, object]:
         try:
             answer = client.run(versions, workers=[worker], on_error="return")
-            # Half of it, since otherwise a silent worker is taken for a silent scheduler.
+            # Half the time, since otherwise a silent worker would be mistaken for a silent scheduler.
             return await asyncio.wait_for(answer, ANSWER_SECONDS / 2)
         except OSError as error:
             return {worker: error}
@@ -136,39 +136,39 @@ def _workers(client: Client) -> tuple[list[str], dict[str, object]]:
     async def all_asked() -> list[dict[str, object]]:
         return await asyncio.gather(*map(asked, await client.nthreads()))
 
-    found = {worker: answer for answers in _ask(client, all_asked) for worker, answer in answers.items()}
-    same = [worker for worker, answer in found.items() if answer == versions()]
+    answered = {worker: answer for answers in _ask(client, all_asked) for worker, answer in answers.items()}
+    same = [worker for worker, answer in answered.items() if answer == versions()]
     others = {
-        worker: answer for worker, answer in found.items() if worker not in same and not isinstance(answer, OSError)
+        worker: answer for worker, answer in answered.items() if worker not in same and not isinstance(answer, OSError)
     }
     return same, others
 
 
-def _said(strangers: dict[str, object]) -> str:
-    worker, found = min(strangers.items())
-    return f"the dask worker {worker} has other versions: {found}, here {versions()}"
+def _mismatch(strangers: dict[str, object]) -> str:
+    worker, answer = min(strangers.items())
+    return f"the dask worker {worker} has other versions: {answer}, here {versions()}"
 
 
 def outcomes_by_dask(client: Client, attempt: Callable, cells: Sequence, n_jobs: int) -> Iterator[tuple]:
-    """Yield ``attempt(cell)`` as the cells are finished, in any order, while workers come and go.
+    """Yield ``attempt(cell)`` as the cells finish, in any order, while workers come and go.
 
-    A worker that comes later with other versions computes nothing, and a warning names it. Workers that die are blamed
-    on all cells that they had: such a cell is tried again alone, and if workers die then, too, it is an outcome without
-    a row, with the traceback of that.
+    A worker that joins later with other versions computes nothing, and a warning names it. If workers die, every cell
+    that they had is a suspect and is tried again alone; if workers die then, too, the outcome has no row but the
+    traceback.
 
     Parameters
     ----------
     client
         See `connected`.
     attempt
-        From a cell to (cell, row or None, traceback).
+        Maps a cell to (cell, row or None, traceback).
     n_jobs
-        Cells handed out at a time; below 0 all of them.
+        Cells handed out at a time; all of them if negative.
 
     Raises
     ------
     ConnectionError
-        If the scheduler goes away, or does not answer any more.
+        If the scheduler goes away, or no longer answers.
     RuntimeError
         If only workers with other versions are left.
     """
@@ -191,7 +191,7 @@ class _HandedOut(NamedTuple):
 
 
 class _Run:
-    """The cells that the workers have, and what is known of the workers.
+    """The cells that the workers have, and what is known about the workers.
 
     `suspects` are the cells that a worker had when it died.
     """
@@ -201,14 +201,14 @@ class _Run:
         self.handed_out: dict[Future, _HandedOut] = {}
         self.suspects: list[Any] = []
         self._finished: SimpleQueue[Future] = SimpleQueue()
-        self._preferred: list[str] = []  # workers, once there are others with other versions
+        self._preferred: list[str] = []  # the workers with our versions, once there are any with other versions
         self._warned: set[str] = set()
 
     def hand_out(self, cell: Any, *, alone: bool) -> None:
         from distributed.protocol.pickle import dumps
 
         def attempt_if_same(wanted: str, pickled: bytes) -> tuple | None:
-            # Being local, it is sent by value: a worker without this package would close itself over a name in it.
+            # A local function is sent by value: a worker without this package would fail to import a module-level one.
             try:
                 from wdrlr.paper.results import versions
             except ImportError:
@@ -222,7 +222,7 @@ class _Run:
         future.add_done_callback(self._finished.put)
 
     def next_outcome(self) -> tuple | None:
-        """The outcome of a cell that is finished; None if there is none yet, or if its cell must be tried again."""
+        """The outcome of a finished cell; None if there is none yet, or if the cell must be tried again."""
         from distributed import KilledWorker
 
         try:
@@ -233,7 +233,7 @@ class _Run:
         task = self.handed_out.pop(future)
         try:
             outcome = future.result(timeout=ASK_SECONDS)
-        except TimeoutError:  # on the way from the worker
+        except TimeoutError:  # still on its way from the worker
             _ask(self.client, self.client.nthreads)
             self.handed_out[future] = task
             self._finished.put(future)
@@ -256,8 +256,8 @@ class _Run:
     def _look_for_strangers(self) -> None:
         same, strangers = _workers(self.client)
         if strangers and not same:
-            raise RuntimeError(f"{_said(strangers)}; finished cells are saved, run again to go on")
+            raise RuntimeError(f"{_mismatch(strangers)}; finished cells are saved, run again to continue")
         self._preferred = same if strangers else []
         if strangers.keys() - self._warned:
-            warnings.warn(f"{_said(strangers)}; it computes nothing", stacklevel=4)
+            warnings.warn(f"{_mismatch(strangers)}; it computes nothing", stacklevel=4)
             self._warned.update(strangers)

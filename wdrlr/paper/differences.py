@@ -1,4 +1,4 @@
-"""Why means differ from the paper's: what each of `wdrlr.paper.variants` does to them, on the same splits."""
+"""Why means differ from the paper's: the effect of each of `wdrlr.paper.variants` on them, on the same splits."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
 
 FAR = 2.0
-"""From how many of our standard errors on a mean is far from the paper's."""
+"""A mean is far from the paper's if they differ by more than this many of our standard errors."""
 
 N_SPLITS = 100
-"""Splits behind the means of the paper's Table 1."""
+"""The number of splits behind the means of the paper's Table 1."""
 
 COMPARED_COLUMNS = (
     "dataset method variant n_splits paper standard se difference difference_in_se change change_se remaining "
@@ -23,29 +23,29 @@ COMPARED_COLUMNS = (
 
 
 def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame:
-    """What each change does to the mean test error, on the splits that both have, and what is left of the difference.
+    """The effect of each change on the mean test error, on the splits that both have, and the difference that remains.
 
     Parameters
     ----------
     rows
         Result rows (`wdrlr.paper.results.COLUMNS`) of the standard setting.
     variants
-        Those of the variants, as `plan_trials` plans them.
+        Result rows of the variants, as planned by `plan_trials`.
 
     Returns
     -------
-    DataFrame with the columns dataset, method, variant; n_splits (that both have; the variants with fewer than two are
-    left out); paper (as printed); standard (our mean over all rows) and se, its standard error; difference (ours minus
-    the paper's) and difference_in_se; change (mean of the variant's errors less the standard ones, split by split) and
+    DataFrame with the columns dataset, method, variant; n_splits (that both have; variants with fewer than two are left
+    out); paper (as printed); standard (our mean over all rows) and se, its standard error; difference (ours minus the
+    paper's) and difference_in_se; change (mean of the variant's errors less the standard ones, split by split) and
     change_se, its standard error; remaining (difference + change) and remaining_in_se (in units of the root of the sum
-    of both squared standard errors). All in per cent of the test part; a standard error is the sample standard
-    deviation over the root of the number of splits, and nan units stand for a standard error of 0.
+    of both squared standard errors). All are in per cent of the test part. A standard error is the sample standard
+    deviation over the root of the number of splits; a difference in units of a standard error of 0 is nan.
     """
     printed = published_values("table1").set_index(["dataset", "method"])["value"]
-    own = {key: cells.set_index("split")["test_error"] * 100 for key, cells in rows.groupby(["dataset", "method"])}
-    found = []
+    errors = {key: cells.set_index("split")["test_error"] * 100 for key, cells in rows.groupby(["dataset", "method"])}
+    compared = []
     for (dataset, method, protocol), cells in variants.groupby(["dataset", "method", "protocol"], sort=False):
-        standard = own.get((dataset, method), pd.Series(dtype=float))
+        standard = errors.get((dataset, method), pd.Series(dtype=float))
         changes = (cells.set_index("split")["test_error"] * 100 - standard).dropna()
         if len(changes) < 2:
             continue
@@ -56,8 +56,8 @@ def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame
         name = protocol.removeprefix(f"{STANDARD}-")
         before = (paper, standard.mean(), se, difference, _ratio(difference, se))
         after = (change, change_se, remaining, _ratio(remaining, remaining_se))
-        found.append((dataset, method, name, len(changes), *before, *after))
-    return pd.DataFrame(found, columns=COMPARED_COLUMNS)
+        compared.append((dataset, method, name, len(changes), *before, *after))
+    return pd.DataFrame(compared, columns=COMPARED_COLUMNS)
 
 
 def _ratio(value: float, unit: float) -> float:
@@ -65,15 +65,15 @@ def _ratio(value: float, unit: float) -> float:
 
 
 def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What `compare_variants` returns as text: for each kind of method a table of data sets and methods by variants.
+    """The result of `compare_variants` as text: for each kind of method a table of data sets and methods by variants.
 
     An entry "+1.20 ± 0.30* → -0.9" is the change, its standard error, and the remaining difference in standard
     errors; the star marks a change of more than twice its standard error.
     """
     text = [
-        f"{one.change:+.2f} ± {one.change_se:.2f}{'*' if abs(one.change) > 2 * one.change_se else ''} → "
-        f"{one.remaining_in_se:+.1f}"
-        for one in compared.itertuples()
+        f"{row.change:+.2f} ± {row.change_se:.2f}{'*' if abs(row.change) > 2 * row.change_se else ''} → "
+        f"{row.remaining_in_se:+.1f}"
+        for row in compared.itertuples()
     ]
     shown = compared.assign(
         text=text,
@@ -82,26 +82,26 @@ def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
     )
     index = ["dataset", "method", "difference in s.e."]
     return {
-        kind: own.pivot_table(index=index, columns="variant", values="text", aggfunc="first", sort=False)
-        for kind, own in shown.groupby("kind", sort=False)
+        kind: of_kind.pivot_table(index=index, columns="variant", values="text", aggfunc="first", sort=False)
+        for kind, of_kind in shown.groupby("kind", sort=False)
     }
 
 
 def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
-    """What each change does to the means that are `FAR` from the paper's, and to those that are not.
+    """The effect of each change on the means that are `FAR` from the paper's, and on those that are not.
 
-    A change counts only if it is more than twice its standard error. It closes a far difference if less than `FAR`
-    standard errors remain, worsens it if more percentage points remain, and opens one that was near if `FAR` or more
-    standard errors remain.
+    A change counts only if it is more than twice its standard error. It closes a far difference if at most `FAR`
+    standard errors remain, worsens it if more percentage points remain than before, and opens a near one if more than
+    `FAR` standard errors remain.
 
     Returns
     -------
-    DataFrame indexed by variant with the columns reason; likely (as a part of how the printed numbers were made: it
-    closes some, opens none, and lowers the root mean square); far (how many such means it was tried on), closes,
-    worsens, near, opens; rms_before and rms_after: the root mean square of the differences over all of them, in the
-    standard errors of our means; from the one after, the variance that the changes themselves have is taken off.
+    DataFrame indexed by variant with the columns reason; likely (whether it may be part of how the printed numbers were
+    made: it closes at least one difference, opens none, and lowers the root mean square); far (the number of far means
+    that it was tried on), closes, worsens, near, opens; rms_before and rms_after: the root mean square of all
+    differences, in the standard errors of our means; rms_after leaves out the variance of the changes themselves.
     """
-    compared = compared[compared["se"] > 0]  # else nothing is far or near
+    compared = compared[compared["se"] > 0]  # without a standard error nothing is far or near
     moved = compared["change"].abs() > 2 * compared["change_se"]
     before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
     far = before > FAR
@@ -136,14 +136,15 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
     Parameters
     ----------
     summary
-        What `wdrlr.paper.tables.summarise_errors` returns.
+        The result of `wdrlr.paper.tables.summarise_errors`.
     compared
-        What `compare_variants` returns; it may be empty.
+        The result of `compare_variants`; it may be empty.
 
     Returns
     -------
-    DataFrame with the columns dataset, method, ours, paper, difference_in_se and likely_reason: the change after which
-    least remains of those that close the difference, with a caveat if it opens others; or that none does.
+    DataFrame with the columns dataset, method, ours, paper, difference_in_se and likely_reason: of the changes that
+    close the difference, the one that leaves the least, with a caveat if it opens or worsens others; or a note that
+    none closes it.
     """
     far = summary[summary["difference_in_se"].abs() > FAR]
     judged = judge_variants(compared)
@@ -166,10 +167,10 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
 
 
 def describe_differences(summary: pd.DataFrame) -> str:
-    """How many of the means or medians are `FAR` from the paper's, and how many chance alone would make so.
+    """How many of the means or medians are `FAR` from the paper's, and how many would be by chance alone.
 
-    The printed ones are of other random splits, as many as ours: with the same standard error, the difference of two
-    such means has a standard deviation of sqrt(2) of our standard errors.
+    The printed values come from as many splits as ours, but other random ones: with the same standard error, the
+    difference of two such means has a standard deviation of sqrt(2) of our standard errors.
     """
     differences = summary["difference_in_se"].dropna()
     if differences.empty:
@@ -185,7 +186,7 @@ def describe_differences(summary: pd.DataFrame) -> str:
 
 
 def stored_comparison(results_dir: Path, protocol: str, seed: int) -> pd.DataFrame:
-    """`compare_variants` of the rows that `results_dir` holds; none for another protocol than the one varied.
+    """`compare_variants` for the rows that `results_dir` holds; empty unless the protocol is the one varied.
 
     Prints `other_versions`, if there are any.
     """
@@ -193,8 +194,8 @@ def stored_comparison(results_dir: Path, protocol: str, seed: int) -> pd.DataFra
     if protocol != STANDARD:
         standard, variants = [], []
     rows = load_rows(results_dir, [cell.key for cell in [*standard, *variants]])
-    if said := other_versions(to_frame(rows.values())):
-        print(said)
+    if message := other_versions(to_frame(rows.values())):
+        print(message)
     return compare_variants(
         to_frame(rows[cell.key] for cell in standard if cell.key in rows),
         to_frame(rows[cell.key] for cell in variants if cell.key in rows),

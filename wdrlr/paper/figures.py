@@ -13,11 +13,11 @@ from wdrlr.plots import TEXT_WIDTH, figure_style
 
 
 def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataFrame]:
-    """Box plots of the test errors, one panel a method, the data sets on the horizontal axis (Figures 3 and 4).
+    """Box plots of the test errors, one panel per method, the data sets on the horizontal axis (Figures 3 and 4).
 
     A box spans the quartiles over the splits with a line at the median, whiskers reach to the last error within 1.5
-    times the box's height, and errors beyond are points. Panels of one group (`Method.group`) have one colour.
-    All panels share their axes.
+    times the box's height, and errors beyond are points. Panels of the same group (`Method.group`) have the same
+    colour. All panels share their axes.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
 
     Returns
     -------
-    The figure, and its data: dataset, method, split and test_error_percent, one row a point.
+    The figure, and its data with one row per point: dataset, method, split and test_error_percent.
     """
     data = rows[["dataset", "method", "split"]].assign(test_error_percent=100 * rows["test_error"])
     methods = [name for name in METHODS if name in set(rows["method"])]
@@ -76,9 +76,9 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
     Parameters
     ----------
     bands
-        What `wdrlr.paper.one_feature.bands` returns: lines are means, bands reach from the 15 % to the 85 % quantile.
+        The result of `wdrlr.paper.one_feature.bands`: lines are means, bands reach from the 15 % to the 85 % quantile.
     probabilities
-        What `wdrlr.paper.one_feature.distributions` returns: a stem for each atom (z, y), side by side.
+        The result of `wdrlr.paper.one_feature.distributions`: a stem for each atom (z, y), side by side.
     """
     colors = dict(zip(["LR", "mixed", "continuous"], sns.color_palette("colorblind"), strict=False))
     with figure_style():
@@ -104,7 +104,7 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
         left.legend(**above)
 
         places = sorted(set(zip(probabilities["z"], probabilities["y"], strict=True)))
-        # Those with a long number get more room.
+        # Places with a long number get more room.
         place_at = dict(zip(places, np.cumsum([1.5 if abs(z) > 1 else 1.0 for z, _ in places]), strict=True))
         styles = {"empirical": ("LR", "o"), "mixed": ("mixed", "s"), "continuous": ("continuous", "^")}
         names = list(probabilities["distribution"].unique())
@@ -112,10 +112,10 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
         for offset, name in zip(0.2 * (np.arange(len(names)) - (len(names) - 1) / 2), names, strict=True):
             color, marker = styles[name.partition(",")[0]]
             face = colors[color] if name != names[-1] else "white"  # the last is the continuous model's second one
-            own = probabilities[probabilities["distribution"] == name]
-            at = [place_at[place] + offset for place in zip(own["z"], own["y"], strict=True)]
-            right.vlines(at, lowest, own["probability"], color=colors[color], lw=1.0)
-            right.plot(at, own["probability"], marker, color=colors[color], mfc=face, ms=3.5, label=name)
+            atoms = probabilities[probabilities["distribution"] == name]
+            positions = [place_at[place] + offset for place in zip(atoms["z"], atoms["y"], strict=True)]
+            right.vlines(positions, lowest, atoms["probability"], color=colors[color], lw=1.0)
+            right.plot(positions, atoms["probability"], marker, color=colors[color], mfc=face, ms=3.5, label=name)
         right.set_yscale("log")
         right.set_ylim(lowest, 2)
         right.set_yticks([10.0**k for k in range(-6, 1)])
@@ -130,9 +130,9 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
 def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: float) -> Figure:
     """Seconds against sizes (Figure 2), for one label cost.
 
-    Lines are medians, bands reach from 10 to 90 % of the runs. A size whose median fit was not solved has a marker on
-    the dotted line of the time limit instead. In the panel of the schemes alone the colour is m, and the markers stand
-    above the line, one over the other, filled ones for the paper's scheme.
+    Lines are medians, bands span 10 to 90 % of the runs. A size whose median fit was not solved has a marker on the
+    dotted line of the time limit instead. In the panel of the schemes alone the colour stands for m, and the markers
+    are stacked above the line; filled markers are the paper's scheme.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
                     band = solved.dropna(subset="median")
                     axis.fill_between(band[panel.axis], band["low"], band["high"], color=color, alpha=0.2, lw=0)
                 for reason, mark in marks.items():
-                    at = line.loc[line["missing"] == reason, panel.axis]
-                    filled = color if name == "scheme" and style == "-" else "none"
-                    axis.plot(at * shift, [height] * len(at), mark, color=color, mfc=filled, markersize=5, mew=0.9)
+                    sizes = line.loc[line["missing"] == reason, panel.axis]
+                    face = color if name == "scheme" and style == "-" else "none"
+                    axis.plot(sizes * shift, [height] * len(sizes), mark, color=color, mfc=face, markersize=5, mew=0.9)
             axis.axhline(time_limit, color="0.4", lw=0.6, ls=":")
             axis.set(title=panel.title, yscale="log", xlabel=panel.axis)
             if panel.axis == "N":

@@ -9,7 +9,7 @@ from wdrlr.paper.runtimes import SOLVERS, Panel
 
 
 def describe_fits(rows: pd.DataFrame, n_runs: int) -> Iterator[str]:
-    """How many of the fits were tried and solved, how long they took, and who made them; one sentence a line.
+    """How many of the fits were tried and solved, how long they took, and on which machines; one sentence per line.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def count_solved(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_scheme(rows: pd.DataFrame, label_cost: str) -> str:
-    """How much the paper's scheme had to do."""
+    """How many rounds the paper's scheme needed."""
     scheme = rows[(rows["label_cost"] == label_cost) & (rows["status"] == "done") & (rows["solver"] == "algorithm1")]
     first, constant = 100 * (scheme["rounds"] == 1).mean(), 100 * scheme["constant"].mean()
     return (
@@ -63,7 +63,7 @@ def describe_scheme(rows: pd.DataFrame, label_cost: str) -> str:
 
 
 def describe_growth(summary: pd.DataFrame, panels: dict[str, Panel], label_cost: str) -> Iterator[str]:
-    """Median seconds at the largest size that all four ways solved, against those at the smallest; one line each."""
+    """Median seconds at the largest size that all four solvers solved, and the ratio to the smallest; one line each."""
     of_cost = summary[(summary["label_cost"] == label_cost) & (summary["missing"] == "")]
     for name in ("N", "m", "levels"):
         panel = panels[name]
@@ -82,7 +82,7 @@ def describe_growth(summary: pd.DataFrame, panels: dict[str, Panel], label_cost:
 
 
 def judge_claims(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFrame:
-    """Powers of N and m, and factors of a further feature, by straight lines through the log seconds that are known.
+    """Powers of N and m, and the factor of one more feature, by straight lines through the known log seconds.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def judge_claims(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFr
 
     Returns
     -------
-    DataFrame of text, one row a number and one column a label cost; "nan" where fewer than two sizes are known.
+    DataFrame of text with one row per number and one column per label cost; "nan" where fewer than two sizes are known.
     """
     verdicts = {
         f"kappa = {label_cost}": _verdict(summary[summary["label_cost"] == label_cost]) for label_cost in label_costs
@@ -124,6 +124,6 @@ def _verdict(of_cost: pd.DataFrame) -> dict[str, str]:
 
 
 def _slope(sizes: pd.Index, seconds: pd.Series) -> float:
-    """Of the straight line through log seconds; nan for fewer than two points."""
+    """The slope of the straight line through the log seconds; nan for fewer than two points."""
     known = seconds.notna()
     return np.polyfit(sizes[known], np.log(seconds[known]), 1)[0] if known.sum() > 1 else np.nan

@@ -1,4 +1,4 @@
-"""The columns of the paper's Tables 1 to 4 as objects: what is fitted, and over which grid it is chosen."""
+"""The columns of the paper's Tables 1 to 4 as objects: what is fitted, and the grid for cross-validation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Method:
     Parameters
     ----------
     name
-        What the result rows call it.
+        Its name in the result rows.
     label
-        What the tables print above the column, in LaTeX.
+        Its column heading in the tables, in LaTeX.
     group
-        Methods of one group are compared in italics: "unregularized", "regularized" and "numerical".
+        The best method of each group is in italics: "unregularized", "regularized" and "numerical".
     label_cost
         kappa of the ground metric: a number, or "n_categorical" for the paper's kappa = m.
     chooses
@@ -34,9 +34,9 @@ class Method:
     robust
         Whether the protocol's bound on the coefficients applies (to the DRO problems and MT, not to plain LR).
     coding, penalize_intercept
-        Those of the method; None for the protocol's.
+        The method's own; None for the protocol's.
     change
-        Makes another problem of the paper's, see `Formulation`.
+        Turns the paper's problem into another one, see `Formulation`.
     penalty
         Finds the l1 penalty without cross-validation, from a problem, its number of rows and the seed of a simulation.
     solver
@@ -68,11 +68,11 @@ class Method:
 
     @property
     def is_proposed(self) -> bool:
-        """Whether it is one of the methods that the paper proposes: DRO and r-DRO."""
+        """Whether the paper proposes this method: DRO and r-DRO."""
         return self.change is None and self.chooses in ("radius", "both")
 
     def formulation(self, protocol: Protocol) -> Formulation:
-        """What makes a problem of a table, with an l1 penalty of 1: radius and penalty come from the grid."""
+        """The formulation of this method, with an l1 penalty of 1: radius and penalty come from the grid."""
         intercept = self.penalize_intercept
         return Formulation(
             label_cost=self.label_cost,

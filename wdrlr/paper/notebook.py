@@ -1,9 +1,9 @@
 """The check of a notebook's parameters, before it computes or writes anything.
 
 The cell tagged ``parameters`` is the only list of a notebook's parameters, and papermill reads the same cell. A
-parameter's kind is the entry of `KINDS` under its annotation, or else under its name: a function of the value. Nothing
-that takes seconds to import is imported here, so that a wrong value is refused at once. That is why names defined in
-slow modules (`BACKENDS`, ...) are repeated; a test compares the two.
+parameter's kind is the entry of `KINDS` under its annotation, or else under its name: a function of the value. This
+module imports nothing that takes seconds to import, so that a wrong value is refused at once. For this reason names
+defined in slow modules (`BACKENDS`, ...) are repeated here; a test compares them.
 """
 
 import ast
@@ -25,7 +25,7 @@ from wdrlr.paper.paths import project_root
 from wdrlr.paper.printed import TABLES, published_values
 
 Kind = Callable[[Any], str]
-"""Maps a value to what it must be, in words, or to "" if it is that."""
+"""Maps a value to "" if it is valid, and otherwise to a description of valid values."""
 
 BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
@@ -53,12 +53,12 @@ JOBS_PER_CORE = 4
 def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Stop the notebook unless its parameters are those that its parameters cell declares, each of its kind.
 
-    papermill puts the values it is given into a cell of their own, right after the one tagged ``parameters``. If that
-    cell lacks a name, or there is no such cell, it merely logs a line. This call belongs in the next cell: it looks at
-    what was assigned, according to IPython's history, from the parameters cell up to here, so names defined elsewhere
+    papermill puts the values it is given into a new cell right after the one tagged ``parameters``. If that cell lacks
+    a name, or there is no such cell, papermill merely logs a line. Call this function in the next cell: it checks what
+    was assigned, according to IPython's history, from the parameters cell up to the call, so names defined elsewhere
     in the notebook do not matter, however often cells are run again.
 
-    From here on warnings are shown as one line, without the kernel's file that holds the cell's code.
+    It also makes later warnings show as one line, without the path of the kernel's file for the cell.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     RuntimeError
-        If values were given to a notebook without a cell tagged ``parameters``.
+        If values were passed to a notebook without a cell tagged ``parameters``.
     NameError
-        If a value was given for an unknown parameter, or a parameter has no value or no kind.
+        If a value was passed for an unknown parameter, or a parameter has no value or no kind.
     ValueError
         If a value is not of its kind.
     """
@@ -82,9 +82,9 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
     history = [(source, _parse(source)) for source in namespace.get("In", [])]
     if lost := _overridden(history):
         raise RuntimeError(
-            f"papermill found no cell tagged 'parameters', so what was given for {', '.join(lost)} would not be used. "
-            "Tag the cell with the defaults again (in JupyterLab: property inspector, Cell Tags), or take the notebook "
-            "that comes with the project."
+            f"papermill found no cell tagged 'parameters', so the values given for {', '.join(lost)} would not be "
+            "used. Tag the cell with the defaults again (in JupyterLab: property inspector, Cell Tags), or use the "
+            "notebook that comes with the project."
         )
     cells = _since_parameters(tree for _, tree in history)
     declared = _annotations(cells[0]) if cells else namespace.get("__annotations__", {})  # the latter in a script
@@ -123,11 +123,11 @@ def _did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _overridden(history: Sequence[tuple[str, ast.Module]]) -> list[str]:
-    """Names for which papermill was given values in vain.
+    """The names whose values, as passed to papermill, are overwritten by the defaults.
 
-    A kernel does not see its notebook's tags. But without the tag papermill puts its cell, which begins with a comment
-    of its own, at the top of the notebook, where the cell with the defaults then undoes it. With the tag, the cell with
-    the defaults comes first.
+    A kernel does not see its notebook's tags. But without the tag papermill puts its cell, which begins with a
+    characteristic comment, at the top of the notebook, where the cell with the defaults then overwrites it. With the
+    tag, the cell with the defaults comes first.
     """
     for source, tree in history:
         if source.startswith("# Parameters\n"):
@@ -138,9 +138,10 @@ def _overridden(history: Sequence[tuple[str, ast.Module]]) -> list[str]:
 
 
 def _since_parameters(trees: Iterable[ast.Module]) -> list[ast.Module]:
-    """The newest parameters cell, and the cells after it up to the check; none if it was not run.
+    """The newest parameters cell, and the cells after it up to the check; empty if it was not run.
 
-    It is the first cell after the last check that annotates parameters, or a later one that repeats most of them.
+    The newest parameters cell is the first cell after the last check that annotates parameters, or a later cell that
+    repeats most of these annotations.
     """
     cells: list[ast.Module] = []
     checked = True
@@ -191,7 +192,7 @@ def integer(least: int, most: int) -> Kind:
 
 
 seed = integer(0, 2**31 - 1)
-"""What all random generators accept; scikit-learn's accept no more than 32 bits."""
+"""The range that all random generators accept; scikit-learn's accept no more than 32 bits."""
 
 
 def number(
@@ -240,7 +241,7 @@ def one_of(*names: str) -> Kind:
 
 
 def list_of(item: Kind, *, repeats: bool = False) -> Kind:
-    """A non-empty list with entries of this kind, without repeats unless they are allowed."""
+    """A non-empty list of entries of this kind, without repeats unless they are allowed."""
     words = "a non-empty list" if repeats else "a non-empty list without repeats"
 
     def kind(value: Any) -> str:
@@ -266,7 +267,7 @@ def registered(names: Iterable[str], module: str, registry: str) -> Kind:
 
 
 def methods(value: Any) -> str:
-    """Some columns of the tables, or ``["all"]``."""
+    """Names of columns of the tables, or ``["all"]``."""
     if value == ["all"]:
         return ""
     printed = published_values("table1")["method"].unique()
@@ -275,14 +276,14 @@ def methods(value: Any) -> str:
 
 
 def dataset(table: str | None = None) -> Kind:
-    """One of the data sets, or of those in one of the paper's tables or in none of them; then also "all"."""
+    """One of the data sets; with a table, "all", a data set of that table, or a data set that is not in the paper."""
     return one_of(*DATASETS) if table is None else one_of("all", *datasets_for(table))
 
 
 def jobs(backend: Any) -> Kind:
     """A number of worker processes as joblib counts them: -1 is one per core, -2 leaves one core free.
 
-    Dask's workers can be on many machines, so the cores of this one say nothing about them.
+    Dask's workers can be on many machines, so for them the cores of this machine are no limit.
     """
     cores = cpu_count()
     most = 1_000_000 if backend == "dask" else JOBS_PER_CORE * cores
@@ -297,7 +298,7 @@ def jobs(backend: Any) -> Kind:
 
 
 def scheduler(backend: Any) -> Kind:
-    """The address of a dask scheduler, or ""; the other backends have none."""
+    """The address of a dask scheduler, or ""; always "" for the other backends."""
 
     def kind(value: Any) -> str:
         if not isinstance(value, str) or any(letter.isspace() for letter in value):
@@ -308,7 +309,7 @@ def scheduler(backend: Any) -> Kind:
 
 
 def figures_folder(value: Any) -> str:
-    """A folder to write into, created later if need be; "" is the project's."""
+    """A folder to write into, created later if necessary; "" is the project's."""
     return _folder(value, project_root() / "figures", written=True)
 
 
@@ -334,9 +335,9 @@ def _folder(value: Any, default: Path, *, written: bool) -> str:
 
 def _try_to_write(folder: Path) -> None:
     """Raise an OSError unless files can be written into the folder, once it is created; leave no trace."""
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    with tempfile.TemporaryDirectory(dir=there) as trial:
-        (Path(trial) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    with tempfile.TemporaryDirectory(dir=existing) as trial:
+        (Path(trial) / folder.relative_to(existing)).mkdir(parents=True, exist_ok=True)
 
 
 def gamma(worst_case_size: Any) -> Kind:
@@ -347,7 +348,7 @@ def gamma(worst_case_size: Any) -> Kind:
 
 
 def slopes(value: Any) -> str:
-    """Intercept and the slopes of number and category in Theorem 3's example; in this order its loss has a kink."""
+    """Intercept and slopes of number and category in Theorem 3's example, ordered so that its loss has a kink."""
     if wanted := list_of(number(least=-100, most=100), repeats=True)(value):
         return wanted
     in_order = len(value) == 3 and 0.01 <= value[1] < value[2]
@@ -396,4 +397,5 @@ DEPENDENT_KINDS: dict[str, tuple[str, Callable[[Any], Kind]]] = {
     "results_dir": ("compute_missing", results_folder),
     "gamma": ("worst_case_size", gamma),
 }
-"""By name: the parameter on whose value the kind depends, and the function from that value to the kind."""
+"""For each of these names, the parameter on whose value the kind depends, and a function from that value to the kind.
+"""

@@ -7,8 +7,8 @@ intercept. The three models are
     mixed        the paper's model, ground metric  [z != z'] + [y != y']
     continuous   z is a number, ground metric  |z - z'| / 2 + [y != y']
 
-All three see of the data the share q of rows with y = z only, since (z, y) and (-z, -y) have the same loss and the same
-distances. With c = 0, 1, 2 and the radius r, the objective for b >= 0 is, as long as c r <= q,
+All three depend on the data only through the share q of rows with y = z, since (z, y) and (-z, -y) have the same loss
+and the same distances. With c = 0, 1, 2 and the radius r, the objective for b >= 0 is, as long as c r <= q,
 
     (q - c r) log(1 + exp(-b)) + (1 - q + c r) log(1 + exp(b)),
 
@@ -38,7 +38,7 @@ QUANTILES = (0.15, 0.85)
 
 
 def radius_at(N: int) -> float:
-    """The radius that the paper takes for N rows: 1 / (2 sqrt N)."""
+    """The radius that the paper uses for N rows: 1 / (2 sqrt N)."""
     return 0.5 / np.sqrt(N)
 
 
@@ -66,10 +66,10 @@ def pose(model: str, z: np.ndarray, y: np.ndarray, w: np.ndarray, radius: float)
 
 
 def estimates(counts: np.ndarray, model: str, radius: float, tol: float = 1e-9) -> tuple[np.ndarray, float]:
-    """The estimates of beta of many runs with equally many rows, by the solver for p = 1.
+    """The estimates of beta in many runs with the same number of rows, by the solver for p = 1.
 
-    A run is its four counts, and of these the number of rows with y = z alone matters, so one fit does for all runs
-    that share it.
+    A run consists of four counts, of which only the number of rows with y = z matters, so one fit serves all runs that
+    share this number.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def estimates(counts: np.ndarray, model: str, radius: float, tol: float = 1e-9) 
     N = counts[0].sum()
     agreeing, run = np.unique(counts[:, z == y].sum(axis=1), return_inverse=True)
     if model == "LR" and (agreeing[0] == 0 or agreeing[-1] == N):
-        raise ValueError(f"with N = {N} there is a run that is separable: LR has no estimate; take larger sizes.")
+        raise ValueError(f"with N = {N} the data of a run are separable: LR has no estimate; use larger sizes.")
     fits = []
     for n in agreeing:
         w = np.where(z == y, n, N - n) / (2 * N)
@@ -122,10 +122,10 @@ def bands(sizes: list[int], runs: int, seed: int) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If there is no size or no run, or as ``estimates``.
+        If there is no size or no run, or as for ``estimates``.
     """
     if not sizes or min(sizes) < 1 or runs < 1:
-        raise ValueError(f"sizes and runs must be at least 1, and one size must be given, not {sizes} and {runs}.")
+        raise ValueError(f"sizes must be a non-empty list, and sizes and runs at least 1, not {sizes} and {runs}.")
     z, y = POINTS.T
     rows = []
     for N in sizes:
@@ -144,8 +144,8 @@ def continuous_worst_case(counts: np.ndarray, gamma: float, metric: GroundMetric
     """A member Q_gamma of the sequence of Appendix B, which approaches the worst case of the continuous model.
 
     Appendix B keeps gamma of the radius unspent and lets the share eta = gamma / (theta + 2 - radius + gamma) of one
-    row's mass escape, with theta what is spent on moving z. This is our worst case at the radius less gamma; where no
-    label is changed, theta is all of that, and eta = gamma / 2.
+    row's mass escape, where theta is the part spent on moving z. This is our worst case at the radius less gamma; where
+    no label is changed, theta is all of that radius, and eta = gamma / 2.
 
     Parameters
     ----------
@@ -171,13 +171,14 @@ def distributions(counts: np.ndarray, gamma: float) -> tuple[pd.DataFrame, pd.Da
     """Figure 1, right: the empirical distribution and the worst cases at beta, for the counts of one data set.
 
     The last two are those of the continuous model, by ``continuous_worst_case``: with the distance of Section 2.2, and
-    with that of Appendix B's number, |z - z'|. There changing a label gains exactly as much a unit of cost as moving z,
-    so that both are worst; as in Appendix B no label is changed (its cost is infinite here).
+    with the distance |z - z'|, which Appendix B's number implies. With the latter, changing a label gains exactly as
+    much per unit of cost as moving z, so both are worst; as in Appendix B no label is changed (its cost is infinite
+    here).
 
     Returns
     -------
     probabilities : DataFrame with the columns distribution, z, y, probability
-    facts : DataFrame, one row a distribution: distribution, radius (of the ball in which it is worst), atoms,
+    facts : DataFrame with one row per distribution: distribution, radius (of the ball in which it is worst), atoms,
         expected_loss, worst_case_loss, transport_cost, attained
 
     Raises

@@ -1,4 +1,4 @@
-"""Where things lie: the one module that knows folders."""
+"""The folders of the project; no other module knows where they are."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ def project_root() -> Path:
 
 
 def figures_folder(figures_dir: str = "") -> Path:
-    """The folder for figures and tables; "" means the project's ``figures/``. Made when it is not there."""
+    """The folder for figures and tables, created if necessary; "" means the project's ``figures/``."""
     return _folder("figures_dir", figures_dir, project_root() / "figures")
 
 
 def results_folder(results_dir: str = "") -> Path:
-    """The folder for result rows; "" means the project's ``figures/results/``. Made when it is not there."""
+    """The folder for result rows, created if necessary; "" means the project's ``figures/results/``."""
     return _folder("results_dir", results_dir, project_root() / "figures" / "results")
 
 

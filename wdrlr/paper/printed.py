@@ -10,7 +10,7 @@ TABLES = ("table1", "table2", "table3", "table4")
 
 
 def published_values(table: str) -> pd.DataFrame:
-    """Return the cells of one table of the paper, one row a cell, in printed order.
+    """Return the cells of one table of the paper, one row per cell, in printed order.
 
     Parameters
     ----------

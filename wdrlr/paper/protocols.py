@@ -1,6 +1,6 @@
 """The two readings of the experiments, and the grids that both share.
 
-The paper's text (Numerical Results, Appendices C and D) leaves open some choices that its authors' public
+The paper's text (Numerical Results, Appendices C and D) leaves open a few choices that its authors' public
 code makes, and the two differ in others. Each reading is one `Protocol`; nothing else in the package knows
 which one is in use.
 """
@@ -27,7 +27,7 @@ class Protocol:
     Parameters
     ----------
     name
-        What the result rows call it.
+        Its name in the result rows.
     metric_scale
         None for the ground metric of Definition 1; "unit" for that metric divided by n + m + kappa.
     coding
@@ -37,12 +37,12 @@ class Protocol:
     penalize_intercept
         Whether the Lasso penalty counts the intercept.
     ties
-        Which of the grid points with the smallest cross-validation error is chosen: the "largest" penalty and
-        then the largest radius among them, or the "smallest".
+        Which of the grid points with the smallest cross-validation error is chosen: the one with the "largest"
+        penalty and then the largest radius, or the "smallest".
     radii, gammas
-        What is chosen from where only one of the two is chosen.
+        The grids where only one of the two is chosen.
     joint_radii, joint_gammas
-        Their product is chosen from where both are.
+        The grids where both are chosen, from their product.
     """
 
     name: str
@@ -61,7 +61,7 @@ PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
         # The authors' public code, which made the printed numbers.
-        # It searches every other point of each grid where it searches two at once.
+        # When it searches two grids at once, it takes only every other point of each.
         Protocol(
             "code",
             metric_scale="unit",
@@ -71,7 +71,7 @@ PROTOCOLS = {
             joint_radii=(0.0, 1e-5, 1e-3, 1e-1, 1.0),
             joint_gammas=(0.0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5),
         ),
-        # The paper's text. It is silent on the penalty's intercept, which is then free as usual.
+        # The paper's text. It does not say whether the intercept is penalised; as usual, it is not.
         Protocol("paper", metric_scale=None, coding="onehot", coef_bound=None, penalize_intercept=False),
     )
 }

@@ -1,4 +1,4 @@
-"""Solvers that leave what a conic solver finds where all slopes are 0 at the optimum; see `wdrlr.paper.variants`."""
+"""Solvers that keep a conic solver's residue where all slopes are 0 at the optimum; see `wdrlr.paper.variants`."""
 
 from functools import partial
 from typing import Any

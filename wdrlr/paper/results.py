@@ -1,4 +1,4 @@
-"""Result rows, one a cell, in one csv file for each data set, protocol, method and seed; and the versions behind."""
+"""Result rows, one per cell, in a csv file for each data set, protocol, method and seed; and their versions."""
 
 import ast
 import hashlib
@@ -23,7 +23,7 @@ COLUMNS = {
     "method": str,
     "split": int,
     "seed": int,
-    "tol": float,  # certified gap asked for
+    "tol": float,  # certified gap required
     "solver": str,
     "n_train": int,  # rows in the training part
     "n_test": int,  # rows in the test part
@@ -32,26 +32,26 @@ COLUMNS = {
     "cv_error": float,  # mean error over the folds at the chosen point; nan without cross-validation
     "test_error": float,  # share of the test part that is misclassified
     "constant": bool,  # all slopes of the chosen fit are exactly 0: it predicts the majority class
-    "n_constant": int,  # fits in the cell of that kind, cross-validation included
+    "n_constant": int,  # number of such fits in the cell, cross-validation included
     "objective": float,  # objective of the final fit: an upper bound on the optimal value
     "gap": float,  # objective minus a lower bound on the optimal value
     "n_iter": int,  # iterations of the final fit
-    "n_cuts": int,  # constraints in hand at the end of the final fit
+    "n_cuts": int,  # constraints at the end of the final fit
     "conic_solver": str,  # empty for the tailored solver
     "n_fits": int,  # fits in the cell, cross-validation included
-    "n_uncertified": int,  # those of them whose gap is above tol
+    "n_uncertified": int,  # number of these whose gap is above tol
     "n_warnings": int,  # convergence warnings of the final fit and of the cross-validation, separable data included
-    "warning": str,  # the first line of the first of each category
-    "seconds": float,  # wall clock of the final fit, from cold, without the identification
+    "warning": str,  # the first line of the first warning of each category
+    "seconds": float,  # wall clock of the final fit, from a cold start, without the identification
     "solver_seconds": float,  # the solver's share of it
     "identification_seconds": float,  # wall clock of the simulation behind PI's penalty; nan for other methods
     "cv_seconds": float,  # wall clock of the cross-validation
-    "versions": str,  # of Python and the packages, and what sources of this one; see `versions`
+    "versions": str,  # of Python and the packages, with the stamp of this package's sources; see `versions`
 }
 """Columns of a result row, with their types. Errors are shares in [0, 1]."""
 
 KEY = ("dataset", "protocol", "method", "seed", "tol", "solver", "split")
-"""What tells one cell from another."""
+"""The columns that identify a cell."""
 
 _STAMPED = (
     *("wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.estimators"),
@@ -61,9 +61,9 @@ _STAMPED = (
 )
 """The packages and modules that a number can depend on."""
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
-# A row ends with its versions, and they end with a number that always has three parts, so that a cut is seen.
+# A row ends with its versions, and these end with a number that always has three parts, so that truncation is detected.
 _ALL_VERSIONS = re.compile(rf"python=\S+ wdrlr=\S+( \S+=\S+)* {_PACKAGES[-1]}=\d+\.\d+\.\d\S*")
-# Python 3.11 cannot build the trees of two sources at a time: threads of a dask worker would get a SystemError.
+# Python 3.11 cannot parse two sources at the same time: threads of a dask worker would get a SystemError.
 _ONE_TREE_AT_A_TIME = threading.Lock()
 
 
@@ -71,17 +71,17 @@ _ONE_TREE_AT_A_TIME = threading.Lock()
 def versions() -> str:
     """The versions that a number can depend on, as "name=version" separated by blanks.
 
-    That of wdrlr ends in "+" and the stamp of its sources, which differ more often than its version.
+    The version of wdrlr ends in "+" and the stamp of its sources, which change more often than the version.
     """
-    own = f"wdrlr={version('wdrlr')}+{source_stamp()}"
-    return " ".join([f"python={python_version()}", own, *(f"{name}={version(name)}" for name in _PACKAGES)])
+    packages = [f"wdrlr={version('wdrlr')}+{source_stamp()}", *(f"{name}={version(name)}" for name in _PACKAGES)]
+    return " ".join([f"python={python_version()}", *packages])
 
 
 def source_stamp() -> str:
     """Eight hexadecimal digits that change with the code a number can depend on: the solvers, the cells, the recipes.
 
-    Comments, docstrings and layout do not count, nor do the modules that only present or store rows. Stamps are
-    comparable under one version of Python, which writes the code that is hashed.
+    Comments, docstrings and layout do not count, nor do modules that only present or store rows. Stamps are comparable
+    only under the same version of Python, which writes the code that is hashed.
     """
     code = hashlib.sha256()
     for name in _STAMPED:
@@ -101,7 +101,7 @@ def _bare(source: str) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            # A string that stands alone: a docstring, or what is said of the name above it.
+            # A string that stands alone is a docstring, or documents the name above it.
             vars(node)["body"] = [statement for statement in body if not _is_text(statement)] or [ast.Pass()]
     return ast.unparse(tree)
 
@@ -126,12 +126,12 @@ def processor() -> str:
 
 
 def versions_fault(row: Row) -> str:
-    """What is wrong with the versions of a row, "" if nothing."""
+    """The fault in the versions of a row, "" if there is none."""
     return "" if _ALL_VERSIONS.fullmatch(row["versions"]) else f"its versions are cut off ({row['versions']!r})"
 
 
 def other_versions(rows: pd.DataFrame) -> str:
-    """A sentence on the rows that other versions than those in use computed: how many, and what differs; "" if none."""
+    """A sentence on the rows computed by versions other than those in use: how many, and what differs; "" if none."""
     now = _by_name(versions())
     counts = {made_by: n for made_by, n in Counter(rows["versions"]).items() if _by_name(made_by) != now}
     if not counts:
@@ -139,9 +139,9 @@ def other_versions(rows: pd.DataFrame) -> str:
     others = [_by_name(made_by) for made_by in counts]
     differing = []
     for name in sorted({name for made_by in others for name in made_by} | now.keys()):
-        found = {made_by.get(name, "not recorded") for made_by in others} - {now.get(name)}
-        if found:
-            differing.append(f"{name} {', '.join(sorted(found))}, now {now.get(name, 'none')}")
+        recorded = {made_by.get(name, "not recorded") for made_by in others} - {now.get(name)}
+        if recorded:
+            differing.append(f"{name} {', '.join(sorted(recorded))}, now {now.get(name, 'none')}")
     return (
         f"{sum(counts.values())} of these {len(rows)} rows were computed by other versions ({'; '.join(differing)}); "
         "an empty results_dir computes them anew."

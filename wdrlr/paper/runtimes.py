@@ -1,7 +1,7 @@
 """Figure 2: how the seconds of a fit grow with the samples and with the categorical features, on synthetic data.
 
 Rows are kept in one csv file for each label cost and seed, and saved after every fit, so that a run killed at any
-moment goes on where it stopped.
+moment resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SOLVERS = {
     "all-violated": "scheme, all violated cuts",
     "tailored": "tailored solver",
 }
-"""Names of the four ways to solve, and their labels in the figure."""
+"""Names of the four solvers compared, and their labels in the figure."""
 
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "monolithic": ("monolithic", {}),
@@ -44,10 +44,10 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "all-violated": ("column-constraint", {"all_violated": True}),
     "tailored": ("tailored", {}),
 }
-"""What they are: a registered solver and its options, see ``wdrlr.solvers.registry``."""
+"""For each of them the registered solver and its options, see ``wdrlr.solvers.registry``."""
 
 MAX_ITER = 10_000
-"""Iterations of a solver, more than any fit needs."""
+"""Limit on the iterations of a solver, more than any fit needs."""
 
 SCHEMES = ("algorithm1", "all-violated")
 
@@ -61,10 +61,10 @@ COLUMNS = {
     "run": int,
     "solver": str,
     "conic_solver": str,  # empty for the tailored solver
-    "tol": float,  # certified gap asked for
+    "tol": float,  # certified gap required
     "status": str,  # "done", "time limit", "uncertified" (it ended with a larger gap) or "failed"
     "seconds": float,  # wall clock: building, solving and certifying, on one thread
-    "cpu_seconds": float,  # processor time of the same
+    "cpu_seconds": float,  # processor time of the same steps
     "time_limit": float,
     "rounds": int,  # programs solved, or Newton systems; -1 without a solution
     "cuts": int,  # in the last program; -1 without a solution
@@ -77,17 +77,17 @@ COLUMNS = {
 """Columns of a row, one fit each, with their types."""
 
 KEY = ("label_cost", "radius", "seed", "levels", "N", "m", "run", "solver", "conic_solver", "tol")
-"""What tells one fit from another."""
+"""The columns that identify a fit."""
 
 RUNTIMES = Table(COLUMNS, KEY, "figure2_kappa_{label_cost}_seed{seed}.csv", versions_fault)
 """The store of these rows."""
 
 Size = tuple[str, int, int]
-"""Of an instance: levels, N and m."""
+"""The size of an instance: levels, N and m."""
 
 
 class Fit(NamedTuple):
-    """What every run does once."""
+    """A fit that every run makes once."""
 
     label_cost: str
     size: Size
@@ -96,7 +96,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: the sizes (levels, N, m) in it, what its horizontal axis shows ("N" or "m"), and who is compared."""
+    """One panel: its sizes (levels, N, m), what its horizontal axis shows ("N" or "m"), and the solvers compared."""
 
     title: str
     axis: str
@@ -113,14 +113,14 @@ class Setting:
     radius : float
         In units of the metric divided by m + kappa.
     seed : int
-        Run r of a size has data that follow from the seed, r and the size alone.
+        The data of run r of a size depend only on the seed, r and the size.
     tol : float
         Certified gap at which a fit is done.
     time_limit : float
-        Seconds of wall clock after which a fit is stopped; one that once took longer, with a larger limit, counts as
-        stopped as well.
+        Seconds of wall clock after which a fit is stopped; a stored fit that took longer, under a larger limit, counts
+        as stopped as well.
     max_constraints : int
-        A larger monolithic program is not built (the memory guard; 8 kB each).
+        Monolithic programs with more constraints are not built (the memory guard; 8 kB per constraint).
     conic_solver : str
         As in ``WassersteinLogisticRegression``.
     """
@@ -140,7 +140,7 @@ class Setting:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)!r}.")
 
     def row_key(self, fit: Fit, run: int) -> tuple:
-        """The entries of ``KEY`` in a row."""
+        """The entries of ``KEY`` in the row of a fit."""
         conic_solver = "" if fit.solver == "tailored" else choose_conic_solver(self.conic_solver)
         common = (float(self.radius), self.seed)
         return (fit.label_cost, *common, *fit.size, run, fit.solver, conic_solver, float(self.tol))
@@ -204,11 +204,11 @@ def rows_for(
     *,
     compute_missing: bool,
 ) -> pd.DataFrame:
-    """The rows of all fits of the panels; what ``folder`` does not hold is computed first, if that is wanted.
+    """The rows of all fits of the panels; with ``compute_missing``, those that ``folder`` lacks are computed first.
 
-    Run by run, all sizes and solvers in each. A solver is given up at a size when more than half of its earlier runs
-    there were not solved (one of one is enough); it is not tried where the monolithic program has too many
-    constraints. A fit that was stopped earlier than the setting's time limit is done again. Prints `other_versions`, if
+    Each run covers all sizes and solvers before the next begins. A solver is given up at a size when more than half of
+    its earlier runs there were not solved (one of one is enough); the monolithic program is not tried if it has too
+    many constraints. A fit that was stopped before the setting's time limit is repeated. Prints `other_versions`, if
     there are any.
 
     Returns
@@ -218,7 +218,7 @@ def rows_for(
     Raises
     ------
     ValueError
-        For label costs or numbers of runs that make no sense.
+        If ``label_costs`` or ``n_runs`` is invalid.
     OSError
         If rows are to be computed and cannot be stored in the folder, before any work.
     """
@@ -226,7 +226,7 @@ def rows_for(
         raise ValueError(f"n_runs must be at least 1, not {n_runs}.")
     unknown = [label_cost for label_cost in label_costs if label_cost not in ("1", "m")]
     if unknown or not label_costs:
-        raise ValueError(f'label_costs must be of "1" and "m", not {list(label_costs)!r}.')
+        raise ValueError(f'label_costs must be a non-empty list of "1" and "m", not {list(label_costs)!r}.')
     of_panels = dict.fromkeys(
         (size, solver) for panel in panels.values() for size in panel.sizes for solver in panel.solvers
     )
@@ -244,13 +244,13 @@ def rows_for(
                     stored[setting.row_key(fit, run)] = row
                 progress.update()
     rows = RUNTIMES.to_frame(row for key in keys if (row := _within(stored, key, setting.time_limit)))
-    if said := other_versions(rows):
-        print(said)
+    if message := other_versions(rows):
+        print(message)
     return rows
 
 
 def _within(stored: dict[tuple, Row], key: tuple, time_limit: float) -> Row | None:
-    """A fit's row as it is with this time limit; None if it was not done, or was stopped at an earlier limit."""
+    """A fit's row as seen under this time limit; None if the fit was not made, or was stopped at an earlier limit."""
     row = stored.get(key)
     if row is None or (row["status"] == "time limit" and row["time_limit"] < time_limit):
         return None
@@ -258,7 +258,7 @@ def _within(stored: dict[tuple, Row], key: tuple, time_limit: float) -> Row | No
 
 
 def _missing_row(stored: dict[tuple, Row], fit: Fit, run: int, setting: Setting) -> Row | None:
-    """Fit, and return the row; None if that is done, if there is no hope, or if the program would be too large."""
+    """Fit, and return the row; None if it is stored, if its solver was given up, or if the program is too large."""
     keys = [setting.row_key(fit, number) for number in range(run + 1)]
     *earlier, this = [_within(stored, key, setting.time_limit) for key in keys]
     solved = [row["status"] == "done" for row in earlier if row is not None]
@@ -272,7 +272,7 @@ def _missing_row(stored: dict[tuple, Row], fit: Fit, run: int, setting: Setting)
 
 
 def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
-    """One of ``SOLVERS`` on a problem; the conic ones are stopped at the time limit.
+    """Solve a problem by one of ``SOLVERS``; the conic ones are stopped at the time limit.
 
     The conic programs have one set of constraints for each sample, as in the paper; merging equal samples first is
     part of the tailored solver.
@@ -287,7 +287,7 @@ def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
 
 
 def _timed(problem: Problem, solver: str, setting: Setting) -> Row:
-    """The columns of a row that are not of its key."""
+    """The columns of a row other than its key."""
     solution, status = None, "failed"
     start, cpu_start = perf_counter(), process_time()
     try:
@@ -318,7 +318,7 @@ def _timed(problem: Problem, solver: str, setting: Setting) -> Row:
 def summarise(
     rows: pd.DataFrame, panels: dict[str, Panel], label_costs: Sequence[str], setting: Setting
 ) -> pd.DataFrame:
-    """Median and 10 to 90 % of the processor seconds, one row a label cost, panel, solver and size.
+    """Median and 10 to 90 % of the processor seconds, one row per label cost, panel, solver and size.
 
     A run that was not solved counts as longer than any other, so that a quantile can be infinite. The quantiles are
     observed values (of two, the higher).

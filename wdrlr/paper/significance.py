@@ -1,13 +1,14 @@
-"""Which wins are significant: the paper's t-test, the corrected one, and the paper's claims under each.
+"""Which wins are significant: the paper's t-test, a corrected one, and the paper's claims under each.
 
 The tests compare the errors of two methods on the same J random splits, through the differences d_1, ..., d_J with mean
-d and sample variance s^2: one-sided, by Student's distribution with J - 1 degrees of freedom, at the level 5 %.
+d and sample variance s^2. They are one-sided, by Student's distribution with J - 1 degrees of freedom, at the 5 %
+level.
 
     the paper (Appendix D)             t = d / sqrt( s^2 / J )
     Nadeau and Bengio (2003)           t = d / sqrt( s^2 (1 / J + n_test / n_train) )
 
-The first takes the splits for independent. They are not, since they share rows, so it is too optimistic, as the paper
-says itself; the second corrects for that (C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine
+The first treats the splits as independent. They are not, since they share rows, so it is too optimistic, as the paper
+itself says; the second corrects for this (C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine
 Learning 52, 2003, Section 3).
 """
 
@@ -30,7 +31,7 @@ CLAIMS = {
     "it wins strictly (no tie with another method)": lambda marks: marks["proposed"] & ~marks["shared"],
     "it wins significantly over all others": lambda marks: marks["proposed"] & marks["double_dagger"],
 }
-"""What the paper says of 12, 9 and 7 of its 14 categorical data sets, as conditions on a winner's marks."""
+"""The paper's claims about 12, 9 and 7 of its 14 categorical data sets, as conditions on a winner's marks."""
 
 
 def p_value(differences: np.ndarray, test_to_train: float = 0.0) -> float:
@@ -62,8 +63,8 @@ def assess_wins(rows: pd.DataFrame, statistic: str) -> pd.DataFrame:
     """The winners of every data set with their p-values and daggers.
 
     Winners have the smallest `statistic` of the test errors in per cent at two decimals, as printed. As in the paper,
-    the second best of a winner that is one of the proposed methods is the best of all other methods; else it is the
-    best of all but the winner. The tests are on means, whatever the statistic.
+    the second best to a proposed method is the best of the methods that are not proposed; for any other winner it is
+    the best of all other methods. The tests are on means, whatever the statistic.
 
     Parameters
     ----------
@@ -76,11 +77,11 @@ def assess_wins(rows: pd.DataFrame, statistic: str) -> pd.DataFrame:
     -------
     DataFrame with the columns dataset, n_splits, method (the winner; one row each if several tie), proposed (whether it
     is one of the paper's: DRO or r-DRO), shared (whether a method that is not proposed wins too), second_best, p_LR and
-    p_second_best with dagger and double_dagger by the paper's test, and the same with the suffix _corrected by that of
-    Nadeau and Bengio. A p-value is nan, and its dagger absent, where there is nothing to compare with. Data sets whose
-    methods do not all have the same splits, or fewer than two, are left out.
+    p_second_best with dagger and double_dagger by the paper's test, and the same with the suffix _corrected by the test
+    of Nadeau and Bengio. A p-value is nan, and its dagger False, if there is nothing to compare with. Data sets whose
+    methods do not all have the same splits, or have fewer than two, are left out.
     """
-    found = []
+    assessed = []
     for dataset, cells in rows.groupby("dataset", sort=False):
         errors = cells.pivot_table(index="split", columns="method", values="test_error")
         errors = errors[[name for name in METHODS if name in errors]]
@@ -111,12 +112,12 @@ def assess_wins(rows: pd.DataFrame, statistic: str) -> pd.DataFrame:
                     p = p_value(errors[winner] - errors[rival], test_to_train) if comparable else np.nan
                     row[f"p_{column}{suffix}"] = p
                     row[f"{dagger}{suffix}"] = p < LEVEL
-            found.append(row)
-    return pd.DataFrame(found, columns=ASSESSMENT_COLUMNS)
+            assessed.append(row)
+    return pd.DataFrame(assessed, columns=ASSESSMENT_COLUMNS)
 
 
 def printed_marks(table: str) -> pd.DataFrame:
-    """The winners that the paper prints in bold: dataset, method, proposed, shared and both daggers."""
+    """The winners, which the paper prints in bold: dataset, method, proposed, shared and both daggers."""
     printed = published_values(table)
     bold = printed[printed["best_overall_bold"] == 1].astype({"dagger": bool, "double_dagger": bool})
     proposed = bold["method"].map(lambda name: METHODS[name].is_proposed).astype(bool)
@@ -131,7 +132,7 @@ def count_claims(assessed: pd.DataFrame, table: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame indexed by claim (`CLAIMS`) with the columns of (the number of data sets), paper (by its printed marks on
-    the same data sets), ours (by the paper's test) and ours_corrected (by that of Nadeau and Bengio).
+    the same data sets), ours (by the paper's test) and ours_corrected (by the test of Nadeau and Bengio).
     """
     corrected = assessed.assign(dagger=assessed["dagger_corrected"], double_dagger=assessed["double_dagger_corrected"])
     printed = printed_marks(table)

@@ -1,7 +1,7 @@
 """The steps that notebooks share: from parameters to rows, and from rows to what is shown beside the paper's values.
 
-All rows of cells that a notebook shows are fetched here. What is shown is also saved, and the names of the files are
-printed.
+All result rows that a notebook shows are fetched here. Tables and figures are shown, saved, and the names of their
+files printed.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def run_experiment(
     solver: str,
     methods: Sequence[str] = ("all",),
 ) -> Experiment:
-    """Compute or read the rows that a notebook's parameters ask for, and print what is there and what is missing.
+    """Compute or read the rows that a notebook's parameters ask for, and print how many are done and what is missing.
 
     Raises
     ------
@@ -120,11 +120,11 @@ def run_trials(
     results_dir: str,
     figures_dir: str,
 ) -> tuple[Experiment, pd.DataFrame]:
-    """Compute or read the rows of the standard setting and those of its variants, and print how many are there.
+    """Compute or read the rows of the standard setting and those of its variants, and print how many are done.
 
     Returns
     -------
-    Of the standard setting all that is stored for Table 1, and the rows of the variants.
+    Everything stored for Table 1 in the standard setting, and the rows of the variants.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def show_table(experiment: Experiment) -> pd.DataFrame:
 
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
-    """Show where our errors are the paper's and where they are not, the latter with the likely reason."""
+    """Show where our errors agree with the paper's and where they do not, with the likely reason."""
     print(describe_differences(summary))
     display(differences_in_se(summary))
     compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
@@ -174,7 +174,7 @@ def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
 
 
 def differences_in_se(summary: pd.DataFrame) -> pd.DataFrame:
-    """Our errors less the printed ones in our standard errors, data sets by methods."""
+    """Our errors less the printed ones, in units of our standard errors; data sets by methods."""
     return summary.pivot_table(index="dataset", columns="method", values="difference_in_se", sort=False).round(1)
 
 

@@ -1,6 +1,6 @@
 """Rows in csv files: typed columns, a key, files that are only ever replaced whole, and a lock for each folder.
 
-A run killed at any moment leaves every row that it saved and nothing half done, and several runs can share a folder.
+A run killed at any moment leaves every row that it saved and nothing half-written, and several runs can share a folder.
 """
 
 import csv
@@ -37,17 +37,17 @@ class Table:
     columns
         The names of the columns with their types: str, int, float or bool.
     key
-        The columns that tell one row from another.
+        The columns that identify a row.
     file_name
         The name of the file that a row belongs to, with columns of the key in braces.
     fault
-        What is wrong with a row whose types are right; "" if nothing.
+        Returns what is wrong with a row whose types are right, or "".
     optional
-        Columns of floats whose field may be empty, which reads as nan.
+        Float columns whose fields may be empty; an empty field is read as nan.
     heading
         Written as a comment above the columns; "" for none.
     sort
-        Whether a file is sorted by the key; otherwise new rows are at its end.
+        Whether a file is sorted by the key; otherwise new rows are appended.
     """
 
     columns: Mapping[str, type]
@@ -80,7 +80,7 @@ class Table:
                 replace_file(path, self._to_csv([merged[key] for key in (sorted(merged) if self.sort else merged)]))
 
     def load(self, folder: Path, keys: Iterable[tuple]) -> dict[tuple, Row]:
-        """The stored rows with these keys (tuples in the order of `key`), by key and in that order, as far as stored.
+        """Those of the rows with these keys (tuples in the order of `key`) that are stored, by key and in that order.
 
         Damaged files are set aside, see `read`.
         """
@@ -90,7 +90,7 @@ class Table:
         return {key: stored[key] for key in keys if key in stored}
 
     def read(self, path: Path) -> list[Row]:
-        """The rows of one file, [] when there is none.
+        """The rows of one file, [] if there is no such file.
 
         A damaged file is renamed to ``<name>.damaged-<n>`` and counts as empty; a warning names it and says what is
         wrong.
@@ -98,7 +98,7 @@ class Table:
         try:
             return self._parse(path)
         except ValueError:
-            # Only under the lock is it certain that the file renamed is the damaged one and not its repair.
+            # Only with the lock held is it certain that the damaged file is renamed, and not a repaired one.
             with locked(path.parent):
                 return self._read_or_set_aside(path)
 
@@ -131,7 +131,7 @@ class Table:
         return text.getvalue()
 
     def _parse(self, path: Path) -> list[Row]:
-        """The rows of one file, [] when there is none; ValueError says what is wrong with a damaged one.
+        """The rows of one file, [] if there is no such file; ValueError says what is wrong with a damaged one.
 
         Blank lines, as editors leave them, do no harm.
         """
@@ -174,7 +174,7 @@ class Table:
         return row
 
     def _read_or_set_aside(self, path: Path) -> list[Row]:
-        """As `read`; the caller holds the lock."""
+        """Like `read`; the caller holds the lock."""
         try:
             return self._parse(path)
         except ValueError as error:
@@ -196,12 +196,12 @@ def _named(names: Iterable[str], row: Row) -> str:
 
 def heading(path: Path) -> str:
     """The comment above the columns of a file; "" if it has none."""
-    found = _HEADING.match(path.read_text(encoding="utf-8"))
-    return found[1] if found else ""
+    match = _HEADING.match(path.read_text(encoding="utf-8"))
+    return match[1] if match else ""
 
 
 def check_writable(folder: Path) -> None:
-    """Find out before any work whether rows can be stored in an existing folder.
+    """Check, before any work, that rows can be stored in an existing folder.
 
     Raises
     ------
@@ -220,15 +220,15 @@ def check_writable(folder: Path) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock.
 
-    It is one of the operating system, which itself releases it when its process dies: there are no stale locks to
-    judge. Whoever may write to the folder may lock it; without the right to write to the lock file nobody gets it.
+    It is a lock of the operating system, which releases it when the process dies, so there are no stale locks. Whoever
+    may write to the folder may lock it; the lock cannot be taken without write access to the lock file.
     """
     file = folder / ".lock.tmp"
     try:
         lock = FileLock(file, timeout=_LOCK_SECONDS, mode=folder.stat().st_mode & 0o666, fallback_to_soft=False)
         lock.acquire()
     except Timeout as error:
-        raise TimeoutError(f"cannot lock {folder}: is another run writing there?") from error
+        raise TimeoutError(f"cannot lock {folder}: is another run writing there? Try again when it is done.") from error
     except OSError as error:
         raise _refused(file, error) from error
     try:
@@ -238,6 +238,6 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _refused(path: Path, error: OSError) -> OSError:
-    """An error of the kind of `error` that names the path and the remedy."""
+    """An error of the same kind as `error` that names the path and the remedy."""
     remedy = "rows need an existing folder that you may write to, on a file system with locks; name another results_dir"
     return OSError(error.errno, f"{error.strerror} ({remedy})", str(path))

@@ -1,4 +1,4 @@
-"""The paper's synthetic data sets (Appendix D, Algorithm 3), and what can be known of them exactly."""
+"""The paper's synthetic data sets (Appendix D, Algorithm 3), and the exact loss under their distribution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def synthetic_data(N: int, n_levels: Sequence[int], seed: int | Sequence[int] = 
 
         P(y = +1 | z) = 1 / (1 + exp(-(b_0 + slopes of the levels in z))).
 
-    The paper has two levels a feature; with more, each level but the first has a slope and all are as likely.
+    The paper has two levels per feature; with more, each level but the first has a slope and all are equally likely.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def categorical_problem(
     radius: float = 0.0,
     metric_scale: str | None = None,
 ) -> Problem:
-    """The problem of data with categories only: 0/1 dummies, p = 1, equal weights, no penalty, no bound.
+    """The problem of data with only categories: 0/1 dummies, p = 1, equal weights, no penalty, no bound.
 
     ``label_cost`` and ``metric_scale`` are those of ``Formulation``.
     """

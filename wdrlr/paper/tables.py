@@ -23,7 +23,7 @@ DATASET_COLUMNS = {
 """Sizes that the paper prints beside a data set's name."""
 
 STATISTICS = {"table1": "mean", "table2": "median", "table3": "median", "table4": "mean"}
-"""What the paper prints of the splits."""
+"""The statistic over the splits that the paper prints."""
 
 SUMMARY_COLUMNS = (
     "dataset N n k m multiclass_source method n_splits statistic ours standard_error best_overall best_in_group dagger "
@@ -51,12 +51,12 @@ _PRINTED_MARKS = ["paper_best_overall", "paper_best_in_group", "paper_dagger", "
 def select_datasets(table: str, dataset: str) -> list[str]:
     """The data sets of one of the paper's tables: all of them for "all", in printed order, or the one named.
 
-    One that the paper does not have can be named, too.
+    A data set that is not in the paper can be named, too.
 
     Raises
     ------
     ValueError
-        If there is no such data set, or if the paper has it in another table.
+        If there is no such data set, or if it is in another table of the paper.
     """
     if dataset == "all":
         return list(published_values(table)["dataset"].unique())
@@ -79,18 +79,18 @@ def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     -------
     DataFrame in the paper's order with the columns dataset; N, n, k, m (the paper's); multiclass_source;
     method; n_splits; statistic ("mean" or "median"); ours and its standard_error (in %; too small, as splits overlap;
-    of a mean the sample standard deviation over the root of the number of splits, of a median see
+    for a mean the sample standard deviation over the root of the number of splits, for a median see
     `median_standard_error`; nan for one split); best_overall and best_in_group (smallest of the data set and of the
     method's group at two decimals, ties included; False unless all methods have the same splits); dagger and
-    double_dagger (a winner that is significantly better than LR and than the second best, by the paper's test, see
-    `significance.assess_wins`); paper and paper_best_overall, ..., paper_double_dagger (as printed); difference
-    (ours minus the paper's, in % points) and difference_in_se (in our standard errors; nan where that is 0). Data sets
-    that the paper does not have come last; the columns that are the paper's are nan or False for them.
+    double_dagger (the method wins, and is significantly better than LR or than the second best, by the paper's test,
+    see `significance.assess_wins`); paper and paper_best_overall, ..., paper_double_dagger (as printed); difference
+    (ours minus the paper's, in percentage points) and difference_in_se (in our standard errors; nan where that is 0).
+    Data sets that are not in the paper come last, with nan or False in the paper's columns.
 
     Raises
     ------
     ValueError
-        If rows of several protocols, seeds or tolerances are mixed, or a cell is there twice.
+        If rows of several protocols, seeds or tolerances are mixed, or a cell occurs twice.
     """
     _check_rows(rows)
     statistic = STATISTICS[table]
@@ -168,7 +168,7 @@ def median_standard_error(values: pd.Series) -> float:
     """The standard error of a sample median by Maritz and Jarrett (Biometrika 65, 1978); nan for one value.
 
     With x_(1) <= ... <= x_(n) and W_i the probability of ((i - 1) / n, i / n] under Beta((n + 1) / 2, (n + 1) / 2),
-    it is the root of the variance of x under W: what a bootstrap of the median tends to, without simulation.
+    it is the root of the variance of x under W: the limit of a bootstrap of the median, without simulation.
     """
     n = len(values)
     if n < 2:
@@ -181,12 +181,12 @@ def median_standard_error(values: pd.Series) -> float:
 def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
     """On how many data sets each method is the best of its group and the best overall, ties included.
 
-    Counts data sets on which all methods of the summary are there with the same splits.
+    Only data sets on which all methods of the summary have the same splits are counted.
 
     Parameters
     ----------
     summary
-        What `summarise_errors` returns.
+        The result of `summarise_errors`.
 
     Returns
     -------
@@ -211,10 +211,10 @@ def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_latex(summary: pd.DataFrame, table: str) -> str:
-    """A tabular (booktabs) to include: two lines a data set, ours (of errors with standard errors) and the paper's.
+    """A booktabs tabular to include: two lines per data set, ours (errors with standard errors) and the paper's.
 
-    As the paper prints them, bold is the smallest error of the data set and italic that of the group. A dagger marks a
-    winner significantly better than LR, a double dagger one significantly better than the second best.
+    As in the paper, the smallest error of the data set is bold and that of the group italic. A dagger marks a winner
+    significantly better than LR, a double dagger one significantly better than the second best.
     """
     methods = _methods(summary)
     sizes = DATASET_COLUMNS[table]
@@ -232,10 +232,10 @@ def to_latex(summary: pd.DataFrame, table: str) -> str:
 
 
 def to_html(summary: pd.DataFrame, table: str) -> str:
-    """The table for a notebook, several lines a data set.
+    """The table for a notebook, several lines per data set.
 
-    Of errors: ours ± standard error, the paper's, and the difference. Of runtimes: ours, the paper's, and both as a
-    multiple of LR's. Plain tags, since viewers of notebooks strip style sheets.
+    For errors: ours ± standard error, the paper's, and the difference. For runtimes: ours, the paper's, and both as
+    multiples of LR's. It has only plain tags, since notebook viewers strip style sheets.
     """
     methods = _methods(summary)
     rows = []
@@ -251,7 +251,7 @@ def to_html(summary: pd.DataFrame, table: str) -> str:
 
 
 def describe_fits(rows: pd.DataFrame) -> list[str]:
-    """What a reader should know about the fits behind the errors: one sentence a matter, naming its data sets."""
+    """What a reader should know about the fits behind the errors: one sentence per issue, naming its data sets."""
     sentences = []
     warned = rows[rows["n_warnings"] > 0]
     warned = warned.assign(warning=warned["warning"].str.split(" | ", regex=False)).explode("warning")
@@ -309,13 +309,13 @@ def _check_rows(rows: pd.DataFrame) -> None:
     for column in ("protocol", "seed", "tol"):
         values = rows[column].unique()
         if len(values) > 1:
-            raise ValueError(f"rows of several values of {column} are mixed: {sorted(values)}")
+            raise ValueError(f"rows with different values of {column} are mixed: {sorted(values)}; select one")
     if rows.duplicated(["dataset", "method", "split"]).any():
         raise ValueError("a cell (dataset, method, split) has more than one row")
 
 
 def _beside_printed(ours: pd.DataFrame, table: str) -> pd.DataFrame:
-    """Our cells and what the paper prints of them, if anything: its data sets first, in its order, then the others."""
+    """Our cells beside the paper's printed values, if any: its data sets first, in its order, then the others."""
     printed = published_values(table).rename(columns=_PRINTED_NAMES).astype(dict.fromkeys(_SIZES, "Int64"))
     sizes = printed.drop_duplicates("dataset").set_index("dataset")[_SIZES]
     summary = ours.merge(printed.drop(columns=_SIZES), how="left", on=["dataset", "method"]).join(sizes, on="dataset")
@@ -338,7 +338,7 @@ def _methods(summary: pd.DataFrame) -> list[str]:
 
 
 class _Marks(NamedTuple):
-    """How a kind of file writes an error and what stands out."""
+    """How a kind of file formats an error and its marks."""
 
     number: str
     italic: str

@@ -1,7 +1,7 @@
 """The paper's theorems in numbers and pictures.
 
-No regulariser is equivalent to the robust problem (Theorem 3), from some radius on its loss is at least the true one
-(Theorem 6), and of its exponentially many constraints few are needed (Theorems 1 and 4).
+No regulariser is equivalent to the robust problem (Theorem 3), its worst-case loss is at least the true loss if the
+radius is large enough (Theorem 6), and of its exponentially many constraints only a few are needed (Theorems 1 and 4).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.interior_point.method import solve_tailored
 
 CASES = {"": "with category", "_without_category": "without"}
-"""Theorem 3's example, and the one of the remark after its proof: suffix of the columns, and label."""
+"""Theorem 3's example, and that of the remark after its proof: suffix of the columns, and label."""
 
 SCHEMES = {"one cut a label and round, as the paper's": False, "all violated cuts": True}
 """Column-and-constraint schemes, and whether they add all violated cuts."""
@@ -61,7 +61,7 @@ def losses_by_x(slopes: Sequence[float], radius: float) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame with the columns x, plain_loss, closed_form, worst_case_loss, and the last two without the category.
+    DataFrame with the columns x, plain_loss, closed_form, worst_case_loss, and the last two also without the category.
     """
     b_0, b_N, b_C = slopes
     x = kink(slopes) + np.linspace(-6, 6, 121)
@@ -84,7 +84,7 @@ def _worst_case(x: float, b: Sequence[float], radius: float) -> float:
 
 
 def describe_losses(losses: pd.DataFrame, slopes: Sequence[float], radius: float) -> Iterator[str]:
-    """How far formula and Algorithm 2 are apart, and the slopes on both sides of the kink; one sentence a line."""
+    """How far formula and Algorithm 2 are apart, and the slopes on both sides of the kink; one sentence per line."""
     for case in CASES:
         difference = (losses[f"closed_form{case}"] - losses[f"worst_case_loss{case}"]).abs().max()
         yield f"largest difference between formula and worst_case_loss{case.replace('_', ' ')}: {difference:.1e}"
@@ -112,12 +112,12 @@ def losses_plot(losses: pd.DataFrame, slopes: Sequence[float]) -> Figure:
 
 
 def guarantee_fits(sample_sizes: Sequence[int], n_features: int, n_runs: int, seed: int) -> pd.DataFrame:
-    """Robust fits of data sets from known models, at radii from 0.001 to 1.
+    """Robust fits to data sets drawn from known models, at radii from 0.001 to 1.
 
     Returns
     -------
     DataFrame with the columns N, radius, run, worst_case and true (losses of the coefficients), constant (all slopes
-    are 0), gap and holds (the worst-case loss is at least the true one).
+    are 0), gap and holds (the worst-case loss is at least the true loss).
     """
     rows = []
     for N in sample_sizes:
@@ -132,7 +132,7 @@ def guarantee_fits(sample_sizes: Sequence[int], n_features: int, n_runs: int, se
 
 
 def describe_guarantee(shares: pd.DataFrame) -> Iterator[str]:
-    """From which radius on the guarantee holds, and whether it does where the true loss is smallest; one line an N.
+    """From which radius on the guarantee holds, and how often it does where the true loss is smallest; one line per N.
 
     Parameters
     ----------

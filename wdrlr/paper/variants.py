@@ -1,8 +1,8 @@
 """Variants of the standard setting: how the paper's numbers may have been made where ours differ.
 
-The paper and its authors' public code leave some choices open. Each of them is one `Variant`; a cell of it is a cell
-like any other (`wdrlr.paper.cells`), under a protocol name of its own, so that its rows are stored and resumed like all
-rows. `wdrlr.paper.differences` compares them.
+The paper and its authors' public code leave a few choices open. Each is one `Variant`, whose cells are cells like any
+other (`wdrlr.paper.cells`), under a separate protocol name, so that their rows are stored and resumed like all others.
+`wdrlr.paper.differences` compares them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,14 +30,14 @@ TRIALS = {
     "monks-3": ("PI",),
     "breast-cancer": ("r-LR", "PI"),
 }
-"""Which means are tested: those far from the paper's, and others of the same methods, which a reason must not spoil."""
+"""Which means are tested: those far from the paper's, and others of the same methods, which should stay near."""
 
 
 def dummies_one_by_one(problem: Problem) -> tuple[Problem, float]:
-    """The problem as its authors' public code has it: every dummy is a binary feature of its own.
+    """The problem as the authors' public code has it: every dummy is a separate binary feature.
 
-    A feature with three or more levels can then also be moved to codes that stand for no level, one dummy flipping for
-    the cost of 1. On binary features it is the paper's problem.
+    A feature with three or more levels can then also be moved to codes that represent no level, at the cost of 1 per
+    flipped dummy. On binary features this is the paper's problem.
     """
     k = problem.level_matrix.shape[1]
     dummies = problem.design(np.arange(problem.n_samples), problem.z)[:, 1 + problem.n_numeric :]
@@ -48,7 +48,7 @@ def dummies_one_by_one(problem: Problem) -> tuple[Problem, float]:
 
 
 def dummies_at_full_distance(problem: Problem) -> tuple[Problem, np.ndarray]:
-    """MT's problem with |z - z'| between -1 and +1 as what a flip costs: 2."""
+    """MT's problem with the cost |z - z'| = 2 for a flip between -1 and +1."""
     return dummies_as_numbers(problem, flip_cost=2.0)
 
 
@@ -61,7 +61,7 @@ class Variant:
     name
         Its rows are stored under the protocol ``<standard>-<name>``.
     reason
-        What would explain the difference, if this were how the printed numbers were made.
+        How the printed numbers would have been made, if this change explains the difference.
     protocol, method, cell
         What changes in the `Protocol`, the `Method` and the `Cell`.
     """
@@ -73,7 +73,7 @@ class Variant:
     cell: dict[str, Any] = field(default_factory=dict)
 
     def of(self, cell: Cell) -> Cell:
-        """The cell of the standard setting with this change."""
+        """A cell of the standard setting with this change applied."""
         protocol = replace(cell.protocol, name=f"{cell.protocol.name}-{self.name}", **self.protocol)
         return cell._replace(protocol=protocol, method=replace(cell.method, **self.method), **self.cell)
 
@@ -87,7 +87,7 @@ VARIANTS_OF = {
     "MT": (*_RESIDUE, "ties", "grid", "metric", "distance"),
     "PI": (*_RESIDUE, "PI-intercept", "PI-coding"),
 }
-"""Which changes are tried on which methods, whatever their kappa."""
+"""The changes tried on each kind of method, whatever its kappa."""
 
 VARIANTS = {
     variant.name: variant
