@@ -1,4 +1,4 @@
-"""Raw data to tables: one recipe a data set, and where the raw files come from."""
+"""Raw data to tables: one recipe per data set, and where the raw files come from."""
 
 from wdrlr.data_prep.catalog import find_recipes
 

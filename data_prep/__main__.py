@@ -1,4 +1,4 @@
-"""Print how many rows, numbers, slopes and categories each data set has, beside what the paper counts."""
+"""Print how many rows, numbers, slopes and categories each data set has, beside the paper's counts."""
 
 import pandas as pd
 
@@ -6,7 +6,7 @@ from wdrlr.paper.counts import dataset_counts
 
 
 def as_markdown(counts: pd.DataFrame) -> str:
-    """Write the counts as a table, readable as text and as Markdown; the paper's, if other, in brackets."""
+    """Write the counts as a table, readable as text and as Markdown, with the paper's in brackets if they differ."""
     header = ["data set", "N", "n", "k", "m"]
     rows = []
     for name, row in counts.iterrows():
@@ -23,7 +23,7 @@ def as_markdown(counts: pd.DataFrame) -> str:
         for cells in [header, rules, *rows]
     ]
     reasons = [f"- {name}: {reason}." for name, reason in counts["reason"].items() if reason]
-    return "\n".join([*lines, "", "In brackets the paper's count, where it is another:", "", *reasons])
+    return "\n".join([*lines, "", "The paper's count is in brackets where it differs:", "", *reasons])
 
 
 if __name__ == "__main__":

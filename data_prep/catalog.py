@@ -1,8 +1,9 @@
-"""Which data sets there are: those of this package, and those of a folder that the user names.
+"""The catalogue of data sets: those of this package, and those of a folder that the user names.
 
 Every module in `recipes/` is a data set. The environment variable `WDRLR_RECIPES` adds the data sets of another folder,
-laid out like this one: `recipes/` with one module a data set, and `raw/` with `SHA256SUMS`, if wanted
-`TABLE_SHA256SUMS`, and the raw files, one subfolder a data set. It is read once, when this package is imported.
+laid out like this one: `recipes/` with one module per data set, and `raw/` with `SHA256SUMS`, optionally
+`TABLE_SHA256SUMS`, and the raw files, one subfolder per data set. The variable is read once, when this package is
+imported.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PACKAGE = Path(__file__).parent
 
 @cache
 def user_recipes() -> Path | None:
-    """Return the folder that the user's recipes are in, None if none is set.
+    """Return the folder of the user's recipes, None if none is set.
 
     Raises
     ------
@@ -33,14 +34,14 @@ def user_recipes() -> Path | None:
     folder = Path(setting).expanduser().resolve()
     if not (folder / "recipes").is_dir():
         raise NotADirectoryError(
-            f"the variable {VARIABLE} sets {folder}, where there is no folder `recipes` that can be read: make it, "
+            f"the variable {VARIABLE} is set to {folder}, which has no readable folder `recipes`: create it, "
             "correct the path, or leave the variable unset"
         )
     return folder
 
 
 def find_recipes() -> dict[str, Recipe]:
-    """Return the `RECIPE` of every module in `recipes/`, the user's last, by its name.
+    """Return the `RECIPE` of every module in `recipes/` by name, the user's last.
 
     Raises
     ------
@@ -53,22 +54,22 @@ def find_recipes() -> dict[str, Recipe]:
     """
     folders = [folder / "recipes" for folder in _folders()]
     recipes.__path__ = [str(folder) for folder in folders]
-    found: dict[str, Recipe] = {}
+    by_name: dict[str, Recipe] = {}
     for path in [path for folder in folders for path in sorted(folder.glob("[!_]*.py"))]:
         module = import_module(f"{recipes.__name__}.{path.stem}")
         recipe = getattr(module, "RECIPE", None)
         if not isinstance(recipe, Recipe):
-            raise TypeError(f"{path} has no RECIPE: let it define one (a `Recipe`), or move it elsewhere")
-        if recipe.name in found:
-            raise ValueError(f"{path}: there is a data set {recipe.name!r} already; rename this one, and its file")
-        found[recipe.name] = recipe
-    return found
+            raise TypeError(f"{path} has no RECIPE: define one (a `Recipe`) in it, or move it elsewhere")
+        if recipe.name in by_name:
+            raise ValueError(f"{path}: there is already a data set {recipe.name!r}; rename this one, and its file")
+        by_name[recipe.name] = recipe
+    return by_name
 
 
 @cache
 def recorded(file: str) -> dict[str, str]:
-    """Return the hashes that `raw/<file>` holds, of this package and of the user's folder, by what they are of."""
-    paths = [folder / "raw" / file for folder in reversed(_folders())]  # this package's count
+    """Return the hashes in `raw/<file>`, of this package and of the user's folder, by the name that they belong to."""
+    paths = [folder / "raw" / file for folder in reversed(_folders())]  # this package's override the user's
     lines = [line for path in paths if path.exists() for line in path.read_text("utf-8").splitlines()]
     return {line[64:].lstrip(" *"): line[:64] for line in lines}
 

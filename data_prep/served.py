@@ -1,9 +1,9 @@
 """The tables that the package `ucimlrepo` serves, brought back to the form of UCI's raw files.
 
-ucimlrepo reads a csv that UCI made from the raw files: "?" comes as a missing value, codes such as 0500 as
-numbers, columns in another order, under other names, or with an empty one too many. None of that is certain
-from here, so nothing is assumed: each plausible reading is prepared like the raw table, and only the one
-whose prepared table has the recorded hash is used. A served table without such a reading is an error.
+ucimlrepo reads a csv that UCI made from the raw files: "?" arrives as a missing value, codes such as 0500 as
+numbers, columns in a different order, under different names, or with a superfluous empty one. Which of these
+happens is not known in advance, so nothing is assumed: each plausible reading is prepared like the raw table, and
+only one whose prepared table has the recorded hash is used. If there is none, the table is refused.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class ServedTableError(OSError):
 
 
 def table_checksums() -> dict[str, str]:
-    """Return the hash of each set's prepared table (`table_sha256`), as the raw files give it."""
+    """Return the hash of each set's table (`table_sha256`), as prepared from the raw files."""
     return recorded("TABLE_SHA256SUMS")
 
 
 def is_prepared_table(recipe: Recipe, table: pd.DataFrame) -> bool:
-    """Say whether a table of text gives, prepared, the same table as UCI's raw files."""
+    """Return whether a table of text, once prepared, is the same table as from UCI's raw files."""
     try:
         return table_sha256(prepare(recipe, table)) == table_checksums()[recipe.name]
     except (ValueError, LookupError):
@@ -44,7 +44,7 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
     ServedTableError
         If ucimlrepo does not serve the set, is not installed, fails `retries` + 1 times, or gives no rows.
     ChecksumError
-        If no reading of the served table gives what the raw files give.
+        If no reading of the served table gives the same table as the raw files.
     """
     if recipe.uci_id is None or not recipe.in_ucimlrepo:
         raise ServedTableError("does not serve this set")
@@ -57,18 +57,18 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
 
     data = getattr(_fetch_in_time(lambda: fetch_ucirepo(id=recipe.uci_id), timeout, retries), "data", None)
     if not _is_table(getattr(data, "original", None)):
-        raise ServedTableError(f"gives no table for {recipe.name} (id {recipe.uci_id}), or an empty one")
+        raise ServedTableError(f"returned no table for {recipe.name} (id {recipe.uci_id}), or an empty one")
     for table in readings(recipe, data):
         if is_prepared_table(recipe, table):
             return table
     raise ChecksumError(
-        f"the table served for id {recipe.uci_id} is not the one that UCI's raw files give: "
-        f"no reading of it, prepared, has the hash {table_checksums()[recipe.name]}"
+        f"the table served for id {recipe.uci_id} does not match UCI's raw files: "
+        f"no reading of it, once prepared, has the hash {table_checksums()[recipe.name]}"
     )
 
 
 def retry(fetch: Callable[[], Any], retries: int, errors: type[Exception] = Exception) -> Any:
-    """Return what `fetch` returns; call it again, after a pause, up to `retries` times where it raises `errors`."""
+    """Return what `fetch` returns; if it raises `errors`, call it again, after a pause, up to `retries` times."""
     for attempt in range(retries):
         try:
             return fetch()
@@ -78,19 +78,19 @@ def retry(fetch: Callable[[], Any], retries: int, errors: type[Exception] = Exce
 
 
 def _fetch_in_time(fetch: Callable[[], Any], timeout: float, retries: int) -> Any:
-    # ucimlrepo has no time-out of its own, and its urlopen takes the process-wide default.
+    # ucimlrepo sets no timeout, and its urlopen uses the process-wide default.
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(timeout)
     try:
         return retry(fetch, retries)
-    except Exception as error:  # a broken csv, too, raises a type of its own
+    except Exception as error:  # errors of many types; a broken csv has yet another one
         raise ServedTableError(f"{type(error).__name__}: {error}") from error
     finally:
         socket.setdefaulttimeout(before)
 
 
 def readings(recipe: Recipe, data: Any) -> Iterator[pd.DataFrame]:
-    """Yield the tables of text, under the recipe's column names, that the served `data` may mean.
+    """Yield the possible readings of the served `data`: tables of text, under the recipe's column names.
 
     Columns are matched by name, else by position in the order served, else by position in reverse order, with
     and without the columns that the recipe drops.

@@ -35,11 +35,11 @@ RETRIES = 2
 LARGEST = 2**24  # bytes of an archive and of a file in it, fifty times what any recipe reads
 SHIPPED = catalog.PACKAGE / "raw"
 VARIABLE = "WDRLR_DATA"
-SERVED = "ucimlrepo.csv"  # in the cache, the table that ucimlrepo served
+SERVED = "ucimlrepo.csv"  # name in the cache of the table that ucimlrepo served
 
 
 class DataUnavailableError(OSError):
-    """The raw files of a data set are in none of the places, or can't be read."""
+    """The raw files of a data set are not in any of the places, or can't be read."""
 
 
 class UnsafeArchiveError(ValueError):
@@ -53,13 +53,13 @@ def checksums() -> dict[str, str]:
 
 def verify(content: bytes, expected: str, what: str) -> None:
     """Raise ChecksumError if the sha256 of `content` is not `expected`; `what` names it in the message."""
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        raise ChecksumError(f"{what} is not the original file: its sha256 is {found}, expected {expected}")
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != expected:
+        raise ChecksumError(f"{what} is not the original file: its sha256 is {actual}, expected {expected}")
 
 
 def cache_folder() -> Path:
-    """Return the folder with one subfolder of downloaded raw files a data set."""
+    """Return the folder of downloaded raw files, which has one subfolder per data set."""
     return user_cache_path("wdrlr") / "raw"
 
 
@@ -69,18 +69,18 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
     Raises
     ------
     DataUnavailableError
-        If the folder set by the user does not exist, if it holds some of the set's files but not all, if a
-        file can't be read, or if no place has the files. The message names the files, their checksums and
+        If the folder set by the user does not exist, if it holds only part of the set's files, if a file
+        can't be read, or if no place has the files. The message names the files, their checksums and
         where to put them.
     ChecksumError
-        If no checksum of a file is recorded, or if a file in the user's folder, or a shipped one, has another.
+        If no checksum of a file is recorded, or if that of a file in the user's folder, or of a shipped file, differs.
     UnsafeArchiveError
         If the downloaded zip has a member with a path outside its folder.
 
     Warns
     -----
     UserWarning
-        If what was downloaded is used but cannot be kept in the cache.
+        If downloaded files are used but cannot be kept in the cache.
     """
     _check_recorded(recipe)
     user, beside = user_folder(data_dir), catalog.user_recipes()
@@ -135,7 +135,7 @@ def user_folder(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
     folder = Path(os.path.expanduser(setting))
     if not os.path.isdir(folder):
         raise DataUnavailableError(
-            f"{origin} sets the data folder {folder}, which is not a folder that can be read: "
+            f"{origin} sets the data folder {folder}, which is not a readable folder: "
             "create it, correct the path, or leave it unset to use the shipped files and the UCI archive"
         )
     return folder
@@ -160,7 +160,7 @@ def _is_there(path: Path) -> bool:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:  # to read it says what is wrong
+    except OSError:  # reading the file will report the error
         pass
     return True
 
@@ -189,7 +189,7 @@ def _checked_file(recipe: Recipe, path: Path, remedy: str) -> bytes:
 
 
 def _cached_files(recipe: Recipe, folder: Path) -> dict[str, bytes] | None:
-    """The set's files, if the cache holds them; a damaged or missing one there only means to download again."""
+    """The set's files, if the cache holds them all undamaged; otherwise they are downloaded again."""
     contents = {}
     try:
         for name in recipe.files:
@@ -224,18 +224,18 @@ def _download(recipe: Recipe) -> dict[str, bytes]:
 class _Received(io.BytesIO):
     def write(self, chunk: Any) -> int:
         if self.tell() + len(chunk) > LARGEST:
-            raise zipfile.BadZipFile(f"the server sends more than {LARGEST:,} bytes, which is not UCI's archive")
+            raise zipfile.BadZipFile(f"the server sends more than {LARGEST:,} bytes, so it is not UCI's archive")
         return super().write(chunk)
 
 
 def _fetch(url: str) -> bytes:
-    received = _Received()  # in memory: no folder to be full or left behind
+    received = _Received()  # in memory, so that no disk can be full and no file left behind
     pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)(url, received, None)
     return received.getvalue()
 
 
 def _keep(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Put what was downloaded into its folder of the cache, or else warn."""
+    """Put downloaded files into their folder of the cache, or warn that this failed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
@@ -244,8 +244,8 @@ def _keep(folder: Path, contents: Mapping[str, bytes]) -> None:
         if all(_is_same(folder / name, content) for name, content in contents.items()):
             return  # another process was faster
         warnings.warn(
-            f"{folder.name}: what was downloaded is used, but can't be kept in {folder} ({_one_line(error)}), so that "
-            f"it is downloaded each time: make room or give access there, or set {VARIABLE} to a folder with the files",
+            f"{folder.name}: the downloaded files are used, but can't be kept in {folder} ({_one_line(error)}), so "
+            f"they are downloaded each time: make room or give access there, or set {VARIABLE} to a folder with them",
             stacklevel=4,
         )
 
@@ -265,17 +265,17 @@ def read_members(archive: bytes, zip_name: str, names: tuple[str, ...]) -> dict[
     UnsafeArchiveError
         If any member, wanted or not, has an absolute path or one with "..".
     zipfile.BadZipFile
-        If the archive is damaged, or a file is not in it, or has more than `LARGEST` bytes.
+        If the archive is damaged, or a file is missing from it or has more than `LARGEST` bytes.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             by_name = {}
             for member in opened.infolist():
-                # Windows rules see every kind of path: drives, backslashes and slashes.
+                # Windows' rules recognise every kind of path: drives, backslashes and slashes.
                 path = PureWindowsPath(member.filename)
                 if path.anchor or ".." in path.parts:
                     raise UnsafeArchiveError(
-                        f"{zip_name} has a member {member.filename!r} with a path outside its folder: not used"
+                        f"{zip_name} has a member {member.filename!r} with a path outside its folder, so it is not used"
                     )
                 by_name[PurePosixPath(member.filename).name] = member
             missing = [name for name in names if name not in by_name]
@@ -290,7 +290,7 @@ def read_members(archive: bytes, zip_name: str, names: tuple[str, ...]) -> dict[
 
 def _unpacked(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        # Others are unpacked without regard to how much is asked for.
+        # Other methods unpack everything, however little is asked for.
         raise zipfile.BadZipFile(f"the member {member.filename} is packed by a method that UCI does not use")
     with opened.open(member) as file:
         content = file.read(LARGEST + 1)
@@ -313,7 +313,7 @@ def _not_available(recipe: Recipe, user: Path | None, failures: list[str]) -> st
     if recipe.uci_id is None:
         why, origin = "its recipe names no place to download them from.", "Put them"
     else:
-        why = f"the UCI archive did not give them.\nTried:\n{tried}"
+        why = f"the UCI archive did not provide them.\nTried:\n{tried}"
         origin = f"They are in {recipe.zip_name} of https://archive.ics.uci.edu/dataset/{recipe.uci_id}; put them"
     return (
         f"{recipe.name}: the raw files are not on this machine, and {why}\n"

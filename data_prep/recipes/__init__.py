@@ -1,1 +1,1 @@
-"""One module a data set, each with its `RECIPE`."""
+"""One module per data set, each with its `RECIPE`."""

@@ -1,4 +1,4 @@
-"""annealing: which class is a piece of steel? Six numeric and 32 categorical features, label `classes`.
+"""annealing: which class does a piece of steel belong to? Six numeric and 32 categorical features, label `classes`.
 
 Only anneal.data is used: the paper's N = 798 shows that the test part (100 rows) is not merged here. "?" is a
 level ("does not apply" for most columns). Seven columns have a single value in anneal.data and are dropped.

@@ -1,6 +1,6 @@
 """audiology: which of 24 hearing disorders does a person have? 69 categorical features, label `class`.
 
-The standardized version's data and test parts are put under one another; the identifier is dropped. Cochlear
+The data and test parts of the standardized version are concatenated; the identifier is dropped. Cochlear
 disorder from age, the most frequent diagnosis, is set against all others.
 """
 
@@ -26,5 +26,5 @@ RECIPE = Recipe(
         "identifier", "class",
     ),
     label="class",
-    dropped={"identifier": "a name of the row"},
+    dropped={"identifier": "the name of the row"},
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """breast-cancer: does the cancer come back? Label `Class`, nine categorical features.
 
-The 9 rows with an unknown value ("?" in node-caps or breast-quad) are dropped: only then N is the paper's
-277. Levels are those that UCI's documentation declares, also where no row has them (k = 42; the observed ones
-give 32): the paper's k counts them. Their order is the documented one, from low to high.
+The 9 rows with an unknown value ("?" in node-caps or breast-quad) are dropped: only then is N the paper's
+277. Levels are those that UCI's documentation declares, even if no row has them (k = 42; the observed levels
+give 32), since the paper's k counts them. Their order is the documented one, from low to high.
 """
 
 import pandas as pd

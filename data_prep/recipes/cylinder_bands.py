@@ -1,8 +1,8 @@
 """cylinder-bands: does a print run suffer from bands? 19 numbers, 16 categories, label `band type`.
 
-One record of the file is broken in two lines (522 and 523); both halves, which have no label, are dropped: N
+One record of the file is broken into two lines (522 and 523); both halves, which have no label, are dropped: N
 is then the paper's 539. The date and three names of the job are dropped. Text is lower-cased, since the same
-value is written in several ways (KEY, KeY, key): only then k is the paper's 43 (58 without). Two columns then
+value is written in several ways (KEY, KeY, key): only then is k the paper's 43 (58 otherwise). Two columns then
 have a single value and are dropped. "?" is a level in a categorical column; in the numeric ones it is left
 missing. The paper does not say how it filled them.
 """

@@ -1,8 +1,7 @@
 """hayes-roth: which of three clubs does a person belong to? Four categorical features, label `class`.
 
-UCI's train and test parts are put under one another, train first. The train part has a leading id, the test
-part has none: it is cut off while reading, to make the two alike. `hobby` was drawn at random and kept, as in
-the paper.
+UCI's train and test parts are concatenated, train first. The train part has a leading id, which the test part
+lacks; it is cut off while reading, to make the two alike. `hobby` was drawn at random; it is kept, as in the paper.
 """
 
 from collections.abc import Mapping

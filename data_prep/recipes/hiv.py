@@ -1,8 +1,8 @@
-"""hiv: does the HIV-1 protease cleave a protein, given the 8 amino acids around a place? Label `cleaved`.
+"""hiv: does the HIV-1 protease cleave a protein, given the 8 amino acids around a site? Label `cleaved`.
 
-UCI's four files are put under one another in the order of `files`, duplicates kept (the same place may be in
-several studies): only then N is the paper's 6590. The 8 letters become 8 categorical features, named by their
-place before (P4 to P1) and after (P1' to P4') the cut. ucimlrepo does not serve this set.
+UCI's four files are concatenated in the order of `files`, duplicates kept (the same site may be in several
+studies): only then is N the paper's 6590. The 8 letters become 8 categorical features, named by their position
+before (P4 to P1) and after (P1' to P4') the cut. ucimlrepo does not serve this set.
 """
 
 from collections.abc import Mapping

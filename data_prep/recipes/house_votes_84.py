@@ -1,6 +1,6 @@
-"""house-votes-84: is a member of the U.S. House a democrat, judged from 16 votes of 1984? Label `party`.
+"""house-votes-84: is a member of the U.S. House a Democrat, judged from 16 votes of 1984? Label `party`.
 
-Nothing is dropped or merged. "?" is neither yes nor no (absent, present only): a level of its own, not a gap.
+Nothing is dropped or merged. "?" is neither yes nor no (absent, or voted "present"): a third level, not a gap.
 """
 
 from wdrlr.data_prep.recipe import Recipe

@@ -1,7 +1,7 @@
 """kr-vs-kp: can white win a chess endgame, king and rook against king and pawn? 36 features of the board.
 
-Nothing is dropped or merged; the label is `class`, the last column. The file's two empty last lines are no
-rows.
+Nothing is dropped or merged; the label is `class`, the last column. The two empty lines at the end of the file
+are not rows.
 """
 
 from wdrlr.data_prep.recipe import Recipe

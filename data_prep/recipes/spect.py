@@ -1,6 +1,6 @@
 """spect: is a heart normal, judged from 22 binary features of its SPECT images? Label `diagnosis`.
 
-UCI's train and test parts are put under one another, train first: the paper splits at random.
+UCI's train and test parts are concatenated, train first: the paper splits at random.
 """
 
 from wdrlr.data_prep.recipe import Recipe

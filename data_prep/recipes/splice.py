@@ -1,7 +1,7 @@
 """splice: does a piece of DNA have a splice junction in its middle? 60 letters, label `class` (EI, IE or N).
 
 The sequence, stripped of its blanks, is split into 60 categorical features of one letter each; letters other
-than A, C, G and T stand for uncertain bases and are levels of their own. The name of the instance is dropped.
+than A, C, G and T stand for uncertain bases and are separate levels. The name of the instance is dropped.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,6 @@ RECIPE = Recipe(
     files=("splice.data",),
     columns=("class", "instancename", *(f"base{i}" for i in range(1, 61))),
     label="class",
-    dropped={"instancename": "a name of the row"},
+    dropped={"instancename": "the name of the row"},
     read=read_letters,
 )

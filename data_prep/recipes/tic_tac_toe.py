@@ -1,4 +1,4 @@
-"""tic-tac-toe: has x won? All 958 final boards of games that x begins; nine squares with x, o or b (blank).
+"""tic-tac-toe: has x won? All 958 final boards of games that x starts; nine squares with x, o or b (blank).
 
 Nothing is dropped or merged; the label is `Class`, positive where x has three in a row.
 """

@@ -65,17 +65,20 @@ def test_a_folder_of_data_wins_over_the_files_beside_the_recipe(mine, tmp_path):
         (lambda folder: (folder / "recipes/weather.py").write_text("X = 1"), ["recipes/weather.py has no RECIPE"]),
         (
             lambda folder: (folder / "recipes/other.py").write_text(RECIPE.replace("weather", "car")),
-            ["other.py: there is a data set 'car' already; rename"],
+            ["other.py: there is already a data set 'car'; rename"],
         ),
         (
             lambda folder: (folder / "recipes/car.py").write_text(RECIPE.replace("weather", "cart")),
-            ["car.py: there is a data set 'car' already; rename"],
+            ["car.py: there is already a data set 'car'; rename"],
         ),
-        (lambda folder: (folder / "recipes").rename(folder / "recipe"), ["WDRLR_RECIPES", "no folder `recipes`"]),
+        (
+            lambda folder: (folder / "recipes").rename(folder / "recipe"),
+            ["WDRLR_RECIPES", "no readable folder `recipes`"],
+        ),
     ],
     ids=["changed", "no checksum", "no file", "no recipe", "taken name", "taken file", "no folder"],
 )
-def test_what_is_wrong_is_said_with_the_file_and_the_remedy(mine, spoil, says):
+def test_what_is_wrong_is_reported_with_the_file_and_the_remedy(mine, spoil, says):
     spoil(mine)
     done = run(mine, "-c", LOAD)
     last = done.stderr[done.stderr.rindex("Error: ") :]

@@ -160,8 +160,8 @@ def test_a_table_without_targets_is_refused(fetch):
     ],
     ids=["nothing", "no data", "no table", "empty", "no rows"],
 )
-def test_no_table_at_all_is_said(reply, fetch):
-    with pytest.raises(served.ServedTableError, match=r"gives no table for car \(id 19\), or an empty one"):
+def test_no_table_at_all_is_reported(reply, fetch):
+    with pytest.raises(served.ServedTableError, match=r"returned no table for car \(id 19\), or an empty one"):
         fetch(RECIPES["car"], reply)
 
 

@@ -291,7 +291,7 @@ def test_what_cannot_be_kept_is_used_with_a_warning(bare, uci, monkeypatch, no_c
         monkeypatch.setattr(served, "fetch_table", lambda recipe, timeout, retries: table)
     else:
         uci.replies = [(200, zipped(FILES), 0)]
-    with pytest.warns(UserWarning, match="hayes-roth: what was downloaded is used, but can't be kept") as caught:
+    with pytest.warns(UserWarning, match="hayes-roth: the downloaded files are used, but can't be kept") as caught:
         table, said = raw_table(HAYES)
     assert said.startswith(origin)
     assert table.equals(HAYES.read(HAYES, FILES))
@@ -319,7 +319,7 @@ def test_a_file_that_another_process_has_just_kept_is_no_failure(bare, uci, monk
 def test_users_folder_that_leads_nowhere(bare, folder, monkeypatch):
     monkeypatch.chdir(bare)
     (bare / "file").touch()
-    with pytest.raises(DataUnavailableError, match=f"{folder}, which is not a folder"):
+    with pytest.raises(DataUnavailableError, match=f"{folder}, which is not a readable folder"):
         raw_table(HAYES, folder)
 
 
