@@ -1,4 +1,4 @@
-"""The data sets: the paper's nineteen, and its synthetic ones. Each is a `Problem` whose equal rows are not merged."""
+"""The data sets: the paper's nineteen, and its synthetic ones. Each is a `Problem` with its equal rows not merged."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -23,7 +23,7 @@ def uci(name: str, kappa: str, radius: float) -> Problem:
 
 @lru_cache(maxsize=1)
 def uci_rows(name: str, coding: str, fold: bool) -> Problem:
-    """The training part of split 0, or what the first of its five folds leaves of it; with a bound for "pm1"."""
+    """The training part of split 0, or the part of it outside its first of five folds; with a bound for "pm1"."""
     protocol = {other.coding: other for other in PROTOCOLS.values()}[coding]
     data = load_dataset(name)
     train, _ = split_rows(len(data.y), name, 0, 0)

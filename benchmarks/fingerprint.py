@@ -1,9 +1,9 @@
-"""Coefficients of a fixed set of fits as hashes, to see that a change of code moves no digit.
+"""Hashes of the coefficients of a fixed set of fits, to check that a change of the code moves no digit.
 
     python -m benchmarks.fingerprint --output before.csv
     python -m benchmarks.fingerprint --against before.csv      # after the change; exit code 1 if a fit differs
 
-Digits depend on the machine and on the versions of NumPy and SciPy, so the hashes of one machine are no use on another.
+Digits depend on the machine and on the versions of NumPy and SciPy, so hashes from one machine are no use on another.
 Sets that are neither shipped nor in WDRLR_DATA are left out.
 """
 
@@ -33,7 +33,7 @@ VARIATIONS: tuple[dict[str, Any], ...] = (
     {"norm": "l2"},
     {"norm": "linf"},
 )
-"""Each data set meets each of these at two of the radii, in turn."""
+"""Each data set is fitted with each of these at two of the radii, in turn."""
 SMALL_SET = "hayes-roth"
 OTHERS: dict[str, Any] = {
     "Algorithm 1": WassersteinLogisticRegression(0.01, solver="column-constraint"),
@@ -49,17 +49,17 @@ OTHERS: dict[str, Any] = {
 
 def fits(names: list[str]) -> Iterator[tuple[str, Any, Any, Any, Any]]:
     """Name, model, X, y and weights of every fit."""
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         try:
             data = load_dataset(name)
         except DataUnavailableError:
             continue
-        X = data.X.fillna(data.X.median(numeric_only=True))  # of categories none is missing
+        X = data.X.fillna(data.X.median(numeric_only=True))  # no category is missing
         weights = [1.0 + row % 3 for row in range(len(data.y))]
         for turn, options in enumerate(VARIATIONS):
             for kappa in (1.0, "n_categorical"):
-                radius = RADII[(at + turn + (kappa != 1.0)) % len(RADII)]
-                weighted = (at + turn) % 3 == 0
+                radius = RADII[(index + turn + (kappa != 1.0)) % len(RADII)]
+                weighted = (index + turn) % 3 == 0
                 described = f"{name} kappa={kappa} radius={radius:g} {options}{' weighted' if weighted else ''}"
                 model = WassersteinLogisticRegression(radius, kappa, **options)
                 yield described, model, X, data.y, weights if weighted else None
@@ -69,7 +69,7 @@ def fits(names: list[str]) -> Iterator[tuple[str, Any, Any, Any, Any]]:
 
 
 def fingerprints(names: list[str]) -> pd.DataFrame:
-    """One row a fit: name, hash of the coefficients, objective, gap and number of steps."""
+    """One row per fit: name, hash of the coefficients, objective, gap and number of steps."""
     rows = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -83,15 +83,15 @@ def fingerprints(names: list[str]) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, help="a csv file to write the hashes to")
-    parser.add_argument("--against", type=Path, help="an earlier file, to compare with")
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS), help="only these")
+    parser.add_argument("--against", type=Path, help="an earlier file to compare with")
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS), help="only these data sets")
     arguments = parser.parse_args()
-    found = fingerprints(arguments.datasets)
-    print(f"{len(found)} fits, together {sha256(''.join(found['hash']).encode()).hexdigest()[:16]}")
+    now = fingerprints(arguments.datasets)
+    print(f"{len(now)} fits, together {sha256(''.join(now['hash']).encode()).hexdigest()[:16]}")
     if arguments.output:
-        found.to_csv(arguments.output, index=False)
+        now.to_csv(arguments.output, index=False)
     if arguments.against:
-        both = pd.read_csv(arguments.against).merge(found, on="fit", how="outer", suffixes=("_before", ""))
+        both = pd.read_csv(arguments.against).merge(now, on="fit", how="outer", suffixes=("_before", ""))
         moved = both[both["hash"] != both["hash_before"]]
         print(f"{len(moved)} of {len(both)} differ" if len(moved) else "no digit has moved")
         if len(moved):

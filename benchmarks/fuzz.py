@@ -1,30 +1,30 @@
-"""Random problems through the public interface, each fit judged from outside: `python -m benchmarks.fuzz --minutes 60`.
+"""Random problems through the public interface, each fit checked: `python -m benchmarks.fuzz --minutes 60`.
 
-Of the package only the public names are used. What a fit says of itself is held against the objective
+Only public names of the package are used. What a fit reports is compared with the objective
 
     F(b) = min over lam of  lam radius + sum_i w_i max_{z, y} [ log(1 + exp(-y f(x_i, z))) - lam d ]  + penalty,
 
-with lam >= scale * dual_norm(b_N), z over all combinations of levels, y over both labels, which is enumerated here
+with lam >= scale * dual_norm(b_N), z over all combinations of levels and y over both labels, which is enumerated here
 in extended precision and minimised over all breakpoints in lam.
 
-An instance is made from one integer; `python -m benchmarks.fuzz --instance 123` shows all about it. Kinds of outcome:
+Each instance is made from one integer; `python -m benchmarks.fuzz --instance 123` shows it in full. Kinds of outcome:
 
     wrong          the objective is not F at the coefficients; or a certified lower bound is above F at other feasible
-                   coefficients; or gap, objective and lower bound do not fit together; or certified and above log 2;
-                   or infeasible coefficients; or a path other than its fits; or a worst-case loss or largest radius
-                   that F contradicts
-    exception      anything raised but a refusal, a RuntimeWarning, and calls that do not end within a minute
-    nan            coefficients or a bound that are no numbers
+                   coefficients; or gap, objective and lower bound are inconsistent; or certified and above log 2;
+                   or infeasible coefficients; or a path that differs from its fits; or a worst-case loss or largest
+                   radius that F contradicts
+    exception      any error other than a refusal, a RuntimeWarning, or a call that does not end within a minute
+    nan            coefficients or bounds that are not numbers
     silent         a gap above the tolerance without a ConvergenceWarning
-    contradiction  a lower bound found above the objective, which the library tells by an infinite gap and a warning
+    contradiction  a lower bound above the objective, which the library reports by an infinite gap and a warning
     uncertified    a gap above the tolerance, with the warning
-    stopped        the same where max_iter was small
+    stopped        the same, but with a small max_iter
     unsolved       a conic solver returned no point (ConicSolverError, documented)
     refused        a ValueError
-    slow           certified, in 100 times the median seconds of its solver and number of rows
-    certified      a gap within the tolerance, and nothing to object to
+    slow           certified, but in more than 100 times the median seconds of its solver and number of rows
+    certified      a gap within the tolerance, and no other fault
 
-The command fails (exit code 1) if there is one of the first five.
+The command fails (exit code 1) if any of the first five occurs.
 """
 
 import argparse
@@ -52,16 +52,16 @@ from wdrlr import WassersteinLogisticRegression, fit_path, radius_max
 
 FAILURES = ("wrong", "exception", "nan", "silent", "contradiction")
 SECONDS = 60.0
-"""A call that takes longer is given up."""
+"""Calls that take longer are abandoned."""
 SLOW = 100.0
-"""Times the median seconds of the same solver and number of rows."""
+"""A call is slow at this many times the median seconds of the same solver and number of rows."""
 FINE = 1e-9
-"""The tolerance of the fit whose coefficients the others' lower bounds are held against."""
+"""The tolerance of the fit whose coefficients test the lower bounds of the others."""
 LARGEST_SCORE = 1e3
 """At radius 0 without a bound, a lower bound holds for coefficients of limited size; larger ones prove nothing."""
 UNIT = 2.0**-53
 Real = np.longdouble
-"""Extended precision where there is one; what rounding is allowed for takes its precision into account."""
+"""Extended precision, if the machine has it; the allowance for rounding takes its precision into account."""
 
 
 # The instances
@@ -69,7 +69,7 @@ Real = np.longdouble
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A table, its labels and weights, and everything that a fit is told.
+    """A table, its labels and weights, and all parameters of its fits.
 
     Attributes
     ----------
@@ -81,22 +81,22 @@ class Instance:
     n_levels : tuple of m int
         Declared or, where nothing is declared, observed levels.
     table, target : DataFrame or ndarray, ndarray of shape (N,)
-        What is given to the package.
+        What is passed to the package.
     size : float
-        Of the numbers; 1 without any.
+        Magnitude of the numbers; 1 if there are none.
     size_class : str
         Rows and numbers in words.
     problem : dict
-        The parameters that describe the problem, but for the radius.
+        The parameters that describe the problem, except for the radius.
     fit : dict
         tol, max_iter, solver, solver_options.
     radius, other_radius : float or (float,)
-        In a tuple it is relative to ``radius_max``. The other one is where a warm start comes from.
+        In a tuple it is relative to ``radius_max``. A warm start comes from a fit at the other radius.
     route : {"fit", "warm", "path"}
     start_unit : float
-        What the numbers of the fit are multiplied by that a warm start comes from.
+        Factor on the numbers in the fit that a warm start comes from.
     check_with : str or None
-        Another solver, whose coefficients the lower bounds are held against.
+        Another solver, whose coefficients test the lower bounds.
     """
 
     seed: int
@@ -135,7 +135,7 @@ def make_instance(seed: int) -> Instance:
     size = float(10 ** rng.uniform(-9, 9)) if n and rng.random() < 0.5 else 1.0
     x, words = _numbers(rng, N, n, size)
     z = np.column_stack([rng.integers(0, levels, N) for levels in n_levels]) if m else np.zeros((N, 0), int)
-    if rng.random() < 0.3:  # few different rows
+    if rng.random() < 0.3:  # only a few distinct rows
         copied = rng.integers(0, max(2, N // 3), N)
         x, z = x[copied], z[copied]
     y = _labels(rng, x, z)
@@ -146,11 +146,11 @@ def make_instance(seed: int) -> Instance:
     for j in range(m):
         names = np.array([f"level {v}" for v in range(n_levels[j])])
         columns[f"z{j}"] = pd.Categorical.from_codes(z[:, j], categories=names)
-        if rng.random() < 0.3:  # text has its observed levels only
+        if rng.random() < 0.3:  # text has only its observed levels
             columns[f"z{j}"] = names[z[:, j]]
             observed, codes[:, j] = np.unique(z[:, j], return_inverse=True)
             counts[j] = len(observed)
-    # Numbers keep their order among themselves and so do categories, wherever they stand.
+    # Numbers keep their relative order, and so do categories, whichever come first.
     keys = sorted(columns) if rng.random() < 0.5 else [*list(columns)[n:], *list(columns)[:n]]
     table = pd.DataFrame({key: columns[key] for key in keys}) if m or rng.random() < 0.5 else x
     labels = [np.array([-1, 1]), np.array([0, 1]), np.array(["no", "yes"])][rng.integers(3)]
@@ -182,7 +182,7 @@ def make_instance(seed: int) -> Instance:
 
 
 def _numbers(rng: np.random.Generator, N: int, n: int, size: float) -> tuple[np.ndarray, str]:
-    """Numbers of a size, and what they are in a word; shape (N, n)."""
+    """Numbers of a given size, and a description of them; shape (N, n)."""
     x = rng.normal(size=(N, n))
     for j in range(n):
         kind = rng.choice(
@@ -212,7 +212,7 @@ def _numbers(rng: np.random.Generator, N: int, n: int, size: float) -> tuple[np.
 
 
 def _labels(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Labels at random, by a noisy rule, or separable; both classes are there. Shape (N,)."""
+    """Labels at random, by a noisy rule, or separable; both classes occur. Shape (N,)."""
     N = len(x)
     noise = rng.choice([0.0, 0.5, 2.0, np.inf])
     spread = np.ptp(x, axis=0)
@@ -242,7 +242,7 @@ def _weights(rng: np.random.Generator, y: np.ndarray) -> np.ndarray | None:
 
 
 def _problem_parameters(rng: np.random.Generator, n: int, m: int, size: float, unit: float) -> dict:
-    """What describes the problem but for the radius; penalties and bounds are of the size of what they meet."""
+    """The parameters of the problem except the radius; penalties and bounds are scaled to the coefficients."""
     label_cost: float | str = 1.0
     kind = rng.random()
     if kind < 0.6:
@@ -266,7 +266,7 @@ def _problem_parameters(rng: np.random.Generator, n: int, m: int, size: float, u
 
 
 def _fit_parameters(rng: np.random.Generator, p: float, large: bool) -> dict:
-    """The solver and where it stops."""
+    """The solver and its stopping rule."""
     solver, draw = "tailored" if p == 1 else "auto", rng.random()
     if p != 1 and draw < 0.05:
         solver = "tailored"  # to be refused
@@ -286,7 +286,7 @@ def _fit_parameters(rng: np.random.Generator, p: float, large: bool) -> dict:
 
 
 def _radius(rng: np.random.Generator, unit: float) -> float | tuple[float]:
-    """A radius in the units of the table, or relative to the largest useful one."""
+    """A radius in the units of the table, or relative to the largest useful radius."""
     kind = rng.random()
     if kind < 0.08:
         return 0.0
@@ -309,34 +309,34 @@ class Judge:
     """F for the table of an instance, by enumeration.
 
     Rounding. With u = 2^-53, an f computed in double precision is off by at most u times its number of operations times
-    the sum of the sizes of its terms, S_i, and the log-loss passes that on (its slope is at most 1). A multiplier that
-    is off by a relative u moves F by u lam |slope|, where lam times the cost of a change is at most its loss, again at
-    most S_i + 1. Weighing and summing N losses adds N u F, and the minimisation over lam may stop 1e-14 (F + 1) above
-    the minimum. Altogether
+    S_i, the sum of the sizes of its terms, and the log-loss does not amplify this (its slope is at most 1). A relative
+    error of u in the multiplier moves F by u lam |slope|, where lam times the cost of a change is at most its loss,
+    again at most S_i + 1. Weighting and summing N losses adds N u F, and the minimisation over lam may stop
+    1e-14 (F + 1) above the minimum. Altogether
 
         allowance = u [ (operations + 10) sum_i w_i S_i  +  (N + 100) (F + 1) ].
     """
 
     def __init__(self, instance: Instance):
-        one, self.problem = instance, instance.problem
-        self.x, self.y, self.n_levels = one.x.astype(Real), one.y, one.n_levels
-        self.w = np.ones(len(one.y), Real) if one.w is None else one.w.astype(Real)
-        n, m = one.x.shape[1], one.z.shape[1]
+        self.problem = instance.problem
+        self.x, self.y, self.n_levels = instance.x.astype(Real), instance.y, instance.n_levels
+        self.w = np.ones(len(instance.y), Real) if instance.w is None else instance.w.astype(Real)
+        n, m = instance.x.shape[1], instance.z.shape[1]
         kappa = m if self.problem["label_cost"] == "n_categorical" else self.problem["label_cost"]
         self.kappa = Real(kappa)
         self.scale = n + m + self.kappa if self.problem["metric_scale"] == "unit" else Real(1)
         # All combinations of levels, for each different row of codes in the order of their number of changes.
-        self.combinations = np.array(list(product(*map(range, one.n_levels))), int).reshape(
-            np.prod(one.n_levels, dtype=int), m
+        self.combinations = np.array(list(product(*map(range, instance.n_levels))), int).reshape(
+            np.prod(instance.n_levels, dtype=int), m
         )
-        distinct, self.group = np.unique(one.z, axis=0, return_inverse=True)
+        distinct, self.group = np.unique(instance.z, axis=0, return_inverse=True)
         self.group = self.group.reshape(-1)
         changes = (distinct[:, None, :] != self.combinations[None]).sum(axis=2)
         self.order = np.argsort(changes, axis=1, kind="stable")
         # How many combinations differ in 0, 1, ... features is the same for every row.
         self.changes, self.start = np.unique(np.sort(changes[0]), return_index=True)
-        self.n_coefficients = 1 + n + sum(one.n_levels) - m
-        self.operations = n + m + max(one.n_levels, default=0) + 2
+        self.n_coefficients = 1 + n + sum(instance.n_levels) - m
+        self.operations = n + m + max(instance.n_levels, default=0) + 2
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -346,7 +346,7 @@ class Judge:
         return sizes
 
     def feasible(self, b: np.ndarray) -> bool:
-        """Whether the coefficients are within the bound, and the intercept 0 where there is none."""
+        """Whether the coefficients are within the bound and, without an intercept, b_0 is 0."""
         bound = self.problem["coef_bound"]
         inside = bound is None or bool((np.abs(b) <= bound).all())
         return inside and (self.problem["fit_intercept"] or b[0] == 0)
@@ -389,19 +389,19 @@ class Judge:
         """What each level of each feature adds to f, and the largest sum of the sizes of the terms."""
         scores, size, start = [], Real(0), 0
         for levels in self.n_levels:
-            own = slopes[start : start + levels - 1]
+            of_feature = slopes[start : start + levels - 1]
             zero = np.zeros(1, Real)
             if self.problem["coding"] == "onehot":
-                scores.append(np.concatenate([zero, own]))
-                size += np.abs(own).max(initial=0)
+                scores.append(np.concatenate([zero, of_feature]))
+                size += np.abs(of_feature).max(initial=0)
             else:
-                scores.append(2 * np.concatenate([own, zero]) - own.sum())
-                size += np.abs(own).sum()
+                scores.append(2 * np.concatenate([of_feature, zero]) - of_feature.sum())
+                size += np.abs(of_feature).sum()
             start += levels - 1
         return scores, size
 
     def best_constant(self, radius: float) -> np.ndarray:
-        """A good model whose slopes are 0; shape (1 + n + k,)."""
+        """A near-optimal model whose slopes are 0; shape (1 + n + k,)."""
         b = np.zeros(self.n_coefficients)
         if self.problem["fit_intercept"]:
             largest = min(40.0, self.problem["coef_bound"] or np.inf)
@@ -409,8 +409,8 @@ class Judge:
             def value(intercept: float) -> float:
                 return self.objective(np.r_[intercept, b[1:]], radius).F
 
-            found = minimize_scalar(value, bounds=(-largest, largest), method="bounded", options={"xatol": 1e-9})
-            b[0] = found.x
+            minimum = minimize_scalar(value, bounds=(-largest, largest), method="bounded", options={"xatol": 1e-9})
+            b[0] = minimum.x
         return b
 
 
@@ -431,8 +431,8 @@ def _dual_norm(b: np.ndarray, norm: str) -> Any:
 def _least(losses: np.ndarray, costs: np.ndarray, w: np.ndarray, radius: Any, least_lam: Any) -> Any:
     """min over lam >= least_lam of lam radius + sum_i w_i max_c (loss_ic - lam cost_c); losses of shape (N, C).
 
-    It is convex and piecewise linear, and every breakpoint is where two lines of one row meet: those are sorted, and
-    the one where the slope changes its sign is found by bisection.
+    The function is convex and piecewise linear, and its breakpoints are where two lines of the same row meet: they are
+    sorted, and the one where the slope changes its sign is found by bisection.
     """
     first, second = np.triu_indices(len(costs), 1)
     apart = costs[second] - costs[first]
@@ -461,7 +461,7 @@ def _least(losses: np.ndarray, costs: np.ndarray, w: np.ndarray, radius: Any, le
 
 @dataclass(eq=False)
 class Outcome:
-    """What one call returned, or how it failed, and what the judge says.
+    """The result of one call, or its failure, and the verdict on it.
 
     Attributes
     ----------
@@ -473,7 +473,7 @@ class Outcome:
     value : float
         What ``radius_max`` or ``worst_case_loss`` returned.
     warned : bool
-        Whether there was a ConvergenceWarning (and not one of separable data).
+        Whether there was a ConvergenceWarning (other than one for separable data).
     kind, detail : str
         See the module's docstring.
     """
@@ -496,7 +496,7 @@ class Outcome:
 
 
 class _TooLong(Exception):
-    """A call that has been given up."""
+    """A call was abandoned."""
 
 
 @contextmanager
@@ -518,7 +518,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _called(outcome: Outcome, work: Callable[[], Any]) -> Any:
-    """What the work returns, None if it fails; the outcome is told about warnings, seconds and errors (in place)."""
+    """What the work returns, None if it fails; warnings, seconds and errors are noted in the outcome (in place)."""
     result = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -528,7 +528,7 @@ def _called(outcome: Outcome, work: Callable[[], Any]) -> Any:
                 result = work()
         except ValueError as error:
             outcome.kind, outcome.detail = "refused", _in_short(error)
-        except Exception as error:  # whatever it is, it is what is looked for
+        except Exception as error:  # any error is a finding
             unsolved = type(error).__name__ in ("ConicSolverError", "OutOfTime")
             outcome.kind, outcome.detail = "unsolved" if unsolved else "exception", _in_short(error)
         outcome.seconds = perf_counter() - start
@@ -544,7 +544,7 @@ def _in_short(error: Exception) -> str:
 
 
 def _fitted(outcome: Outcome, model: Any, instance: Instance) -> bool:
-    """Fit a model; whether it has coefficients now. The outcome gets them (in place)."""
+    """Fit a model, note the result in the outcome (in place), and return whether there are coefficients."""
     if _called(outcome, lambda: model.fit(instance.table, instance.target, sample_weight=instance.w)) is None:
         return False
     outcome.b = np.concatenate([model.intercept_, model.coef_[0]])
@@ -560,10 +560,10 @@ def with_numbers(instance: Instance, x: np.ndarray) -> Instance:
 
 
 def _in_other_units(instance: Instance, radius: float, estimator: type) -> list[Outcome]:
-    """The fit of the same problem where its numbers are near 0 and of size 1, if that is another way to pose it.
+    """The fit of the same problem with its numbers near 0 and of size 1, if they can be brought there.
 
-    Columns can be centred where nothing penalises or bounds the intercept, and lengths be counted in another unit where
-    there are no categories, penalties and bounds. The coefficients are those of the instance's own numbers.
+    Columns can be centred if the intercept is neither penalised nor bounded, and the unit of length can be changed if
+    there are no categories, penalties or bounds. The coefficients are converted to the instance's units.
     """
     x, problem = instance.x, instance.problem
     if problem["coef_bound"] is not None or not x.size:
@@ -590,7 +590,7 @@ def _in_other_units(instance: Instance, radius: float, estimator: type) -> list[
 
 @cache
 def _compile(solver: str) -> None:
-    """Imports and compilation, which are no part of a fit's seconds."""
+    """Trigger imports and compilation, so that they do not count in the seconds of a fit."""
     table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0], "z": pd.Categorical(list("abcde"))})
     for about in ({"l1_penalty": 0.01, "norm": "l2"}, {"coef_bound": 1.0, "label_cost": np.inf}, {"norm": "linf"}):
         WassersteinLogisticRegression(solver=solver, **{"radius": 0.03, "tol": 1e-4} | about).fit(
@@ -599,7 +599,7 @@ def _compile(solver: str) -> None:
 
 
 def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression) -> list[Outcome]:
-    """Make the calls of an instance, without a verdict but for those that fail."""
+    """Make the calls of an instance; only those that fail have a verdict yet."""
     made: list[Outcome] = []
     solver = instance.fit["solver"]
     tol, problem = instance.fit["tol"], instance.problem
@@ -616,7 +616,7 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
                 outcome, lambda: radius_max(instance.table, instance.target, sample_weight=instance.w, **problem)
             )
             outcome.value = np.nan if found is None else found
-            # Where it fails the fits go on, in the unit of the table.
+            # If it fails, the fits use a radius in the unit of the table.
             radius = radius[0] * found if found is not None and np.isfinite(found) else 0.1 * instance.size
         radii.append(float(radius))
     radius, other = radii
@@ -658,8 +658,8 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
             made.pop()
             numbers = path[["radius", "objective", "lower_bound", "gap"]].to_numpy(dtype=float).tolist()
             slopes = path.iloc[:, path.columns.get_loc("intercept") :].to_numpy(dtype=float)
-            for (at, objective, lower, gap), b in zip(numbers, slopes, strict=True):
-                about_row = {"radius": at, "objective": objective, "lower": lower, "gap": gap}
+            for (row_radius, objective, lower, gap), b in zip(numbers, slopes, strict=True):
+                about_row = {"radius": row_radius, "objective": objective, "lower": lower, "gap": gap}
                 made.append(replace(outcome, b=b, seconds=outcome.seconds / len(path), **about_row))
     return made
 
@@ -680,78 +680,91 @@ def examine(instance: Instance, estimator: type = WassersteinLogisticRegression)
 
 
 def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
-    """Set kind and detail of the outcomes that have none (in place)."""
+    """Set kind and detail of the outcomes that do not have them yet (in place)."""
     judge = Judge(instance)
-    fits = [one for one in made if one.call not in ("radius_max", "worst_case_loss") and one.b is not None]
-    known = [one.b for one in fits if np.isfinite(one.b).all() and judge.feasible(one.b)]
+    fits = [
+        outcome for outcome in made if outcome.call not in ("radius_max", "worst_case_loss") and outcome.b is not None
+    ]
+    known = [outcome.b for outcome in fits if np.isfinite(outcome.b).all() and judge.feasible(outcome.b)]
     rivals = {}
-    for radius in dict.fromkeys(one.radius for one in fits):
+    for radius in dict.fromkeys(outcome.radius for outcome in fits):
         pool = [np.zeros(judge.n_coefficients), judge.best_constant(radius), *known]
         if radius == fits[0].radius:
             pool.append(_improved(judge, min(pool, key=lambda b: judge.objective(b, radius).F), radius))
         if radius == 0 and instance.problem["coef_bound"] is None:
             pool = [b for b in pool if (np.abs(b) * judge.sizes).max() <= LARGEST_SCORE]
         rivals[radius] = [judge.objective(b, radius) for b in pool]
-    for one in made:
-        if one.kind:
+    for outcome in made:
+        if outcome.kind:
             continue
-        if one.call == "radius_max":
-            one.kind, one.detail = _verdict_on_radius_max(judge, one.value, rivals)
-        elif one.call == "worst_case_loss":
-            one.kind, one.detail = _verdict_on_loss(judge, one)
+        if outcome.call == "radius_max":
+            outcome.kind, outcome.detail = _verdict_on_radius_max(judge, outcome.value, rivals)
+        elif outcome.call == "worst_case_loss":
+            outcome.kind, outcome.detail = _verdict_on_loss(judge, outcome)
         else:
-            one.kind, one.detail = _verdict_on_fit(judge, one, rivals[one.radius], instance.fit["max_iter"])
-            same = one.call == "path" and fits[0].call == "fit" and one.radius == fits[0].radius
-            if same and instance.tailored and one.kind not in FAILURES and not np.array_equal(one.b, fits[0].b):
-                one.kind, one.detail = "wrong", "the path has other coefficients than the fit alone"
+            outcome.kind, outcome.detail = _verdict_on_fit(
+                judge, outcome, rivals[outcome.radius], instance.fit["max_iter"]
+            )
+            same = outcome.call == "path" and fits[0].call == "fit" and outcome.radius == fits[0].radius
+            if same and instance.tailored and outcome.kind not in FAILURES and not np.array_equal(outcome.b, fits[0].b):
+                outcome.kind, outcome.detail = "wrong", "the path has other coefficients than the fit alone"
 
 
-def _verdict_on_fit(judge: Judge, one: Outcome, rivals: list[Value], max_iter: int) -> tuple[str, str]:
-    """Kind and detail of a fit; F is written into the outcome."""
-    assert one.b is not None
-    if not np.isfinite([*one.b, one.objective]).all() or np.isnan([one.lower, one.gap]).any():
+def _verdict_on_fit(judge: Judge, outcome: Outcome, rivals: list[Value], max_iter: int) -> tuple[str, str]:
+    """Kind and detail of a fit; F is noted in the outcome."""
+    assert outcome.b is not None
+    if not np.isfinite([*outcome.b, outcome.objective]).all() or np.isnan([outcome.lower, outcome.gap]).any():
         return "nan", "coefficients, objective or bounds are not finite"
-    one.F, one.allowance = judge.objective(one.b, one.radius)
-    certified = one.gap <= one.tol
-    if not judge.feasible(one.b):
+    outcome.F, outcome.allowance = judge.objective(outcome.b, outcome.radius)
+    certified = outcome.gap <= outcome.tol
+    if not judge.feasible(outcome.b):
         return "wrong", "the coefficients are outside their bounds"
-    if not abs(one.objective - one.F) <= one.allowance:
-        return "wrong", f"the objective is off by {one.objective - one.F:.1e}, rounding explains {one.allowance:.1e}"
-    if not one.gap == one.objective - one.lower:
-        return "wrong", f"the gap is {one.gap:.3e}, objective less lower bound {one.objective - one.lower:.3e}"
-    if one.gap < 0:
-        return "wrong", f"the lower bound is above the objective by {-one.gap:.1e}"
-    excess, allowed = max((one.lower - rival.F - rival.allowance, rival.allowance) for rival in rivals)
+    if not abs(outcome.objective - outcome.F) <= outcome.allowance:
+        return (
+            "wrong",
+            f"the objective is off by {outcome.objective - outcome.F:.1e}, rounding explains {outcome.allowance:.1e}",
+        )
+    if not outcome.gap == outcome.objective - outcome.lower:
+        return (
+            "wrong",
+            f"the gap is {outcome.gap:.3e}, objective less lower bound {outcome.objective - outcome.lower:.3e}",
+        )
+    if outcome.gap < 0:
+        return "wrong", f"the lower bound is above the objective by {-outcome.gap:.1e}"
+    excess, allowed = max((outcome.lower - rival.F - rival.allowance, rival.allowance) for rival in rivals)
     if excess > 0:
         return "wrong", f"the lower bound is {excess + allowed:.1e} above an attained value, rounding: {allowed:.1e}"
-    if certified and one.objective > np.log(2) + one.allowance:
-        return "wrong", f"certified, but above log 2 by {one.objective - np.log(2):.1e}"
+    if certified and outcome.objective > np.log(2) + outcome.allowance:
+        return "wrong", f"certified, but above log 2 by {outcome.objective - np.log(2):.1e}"
     if certified:
         return "certified", ""
-    if not one.warned:
-        return "silent", f"gap {one.gap:.1e} and no warning"
-    if np.isinf(one.gap):
+    if not outcome.warned:
+        return "silent", f"gap {outcome.gap:.1e} and no warning"
+    if np.isinf(outcome.gap):
         return "contradiction", "the lower bound was above the objective"
-    own = one.call in ("refit", "other units", "other solver")
-    return "stopped" if max_iter < 1000 and not own else "uncertified", f"gap {one.gap:.1e}"
+    with_default_max_iter = outcome.call in ("refit", "other units", "other solver")
+    return "stopped" if max_iter < 1000 and not with_default_max_iter else "uncertified", f"gap {outcome.gap:.1e}"
 
 
-def _verdict_on_loss(judge: Judge, one: Outcome) -> tuple[str, str]:
+def _verdict_on_loss(judge: Judge, outcome: Outcome) -> tuple[str, str]:
     """Kind and detail of a worst-case loss of unweighted rows."""
-    assert one.b is not None
-    if not np.isfinite(one.value):
-        return "nan", f"the worst-case loss is {one.value}"
-    one.F, one.allowance = judge.worst_case_loss(one.b, one.radius, np.ones(len(judge.y), Real))
-    if not abs(one.value - one.F) <= one.allowance:
-        return "wrong", f"the worst-case loss is off by {one.value - one.F:.1e}, rounding explains {one.allowance:.1e}"
+    assert outcome.b is not None
+    if not np.isfinite(outcome.value):
+        return "nan", f"the worst-case loss is {outcome.value}"
+    outcome.F, outcome.allowance = judge.worst_case_loss(outcome.b, outcome.radius, np.ones(len(judge.y), Real))
+    if not abs(outcome.value - outcome.F) <= outcome.allowance:
+        return (
+            "wrong",
+            f"the worst-case loss is off by {outcome.value - outcome.F:.1e}, rounding explains {outcome.allowance:.1e}",
+        )
     return "certified", ""
 
 
 def _verdict_on_radius_max(judge: Judge, value: float, rivals: dict[float, list[Value]]) -> tuple[str, str]:
     """Kind and detail of a largest useful radius: above it nothing is better than the best constant model.
 
-    The first two rivals are constant models. Only clear cases count: radii a thousandth larger, and values better by
-    more than the best constant was searched for.
+    The first two rivals are constant models. Only clear cases count: radii a thousandth larger, and values that are
+    better by more than the accuracy of the best constant.
     """
     if np.isnan(value) or (np.isinf(value) and np.isfinite(judge.kappa)):
         return "nan", f"radius_max is {value}"
@@ -767,7 +780,7 @@ def _verdict_on_radius_max(judge: Judge, value: float, rivals: dict[float, list[
 
 
 def _improved(judge: Judge, b: np.ndarray, radius: float) -> np.ndarray:
-    """Better coefficients, if a few steps along the axes and along b lead to some."""
+    """Better coefficients, if a few steps along the axes or along b lead to any."""
     best, b = judge.objective(b, radius).F, b.copy()
     if not np.isfinite(best):
         return b
@@ -788,7 +801,7 @@ def _improved(judge: Judge, b: np.ndarray, radius: float) -> np.ndarray:
 
 
 def rows_of(instance: Instance, made: Sequence[Outcome]) -> list[dict]:
-    """A row for each outcome, for the table and the file."""
+    """One row per outcome, for the table and the file."""
     about = {
         "seed": instance.seed,
         "size_class": instance.size_class,
@@ -801,7 +814,7 @@ def rows_of(instance: Instance, made: Sequence[Outcome]) -> list[dict]:
         "max_iter": instance.fit["max_iter"],
     }
     names = ("call", "solver", "tol", "radius", "kind", "detail", "objective", "F", "lower", "gap", "value", "seconds")
-    return [about | {name: getattr(one, name) for name in names} for one in made]
+    return [about | {name: getattr(outcome, name) for name in names} for outcome in made]
 
 
 def _rows(seed: int) -> list[dict]:
@@ -820,7 +833,7 @@ def run(seeds: Iterable[int], jobs: int = 1, output: Path | None = None) -> pd.D
             if row["kind"] in FAILURES:
                 print(_line(row), flush=True)
     if not tables:
-        raise SystemExit("no instance was examined; allow more minutes.")
+        raise SystemExit("no instance was examined; set more --minutes or a --count of at least 1.")
     return with_slow(pd.concat(tables, ignore_index=True))
 
 
@@ -838,7 +851,7 @@ def with_slow(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame) -> str:
-    """How many fits of each kind, for every solver, tolerance, size and p."""
+    """The number of fits of each kind, by solver, tolerance, size and p."""
     fits = rows[~rows["call"].isin(["radius_max", "worst_case_loss"])]
     tables = [
         _counts(fits.assign(tol=fits["tol"].map("{:.0e}".format)), ["solver", "p", "tol"]),
@@ -858,7 +871,7 @@ def _counts(rows: pd.DataFrame, by: list[str]) -> str:
 
 
 def show(seed: int) -> list[Outcome]:
-    """Print all about an instance; return its outcomes."""
+    """Print an instance in full; return its outcomes."""
     instance = make_instance(seed)
     made = examine(instance)
     with pd.option_context("display.max_rows", None, "display.max_columns", None, "display.width", 200):
@@ -869,16 +882,19 @@ def show(seed: int) -> list[Outcome]:
     print(f"\nlevels {instance.n_levels}, {instance.size_class} of {instance.size:g}, route {instance.route}")
     for name, value in {**instance.problem, **instance.fit}.items():
         print(f"    {name} = {value!r}")
-    for one in made:
-        print(f"\n{one.call}, {one.solver}, radius {one.radius!r}, tol {one.tol:g}: {one.kind}  {one.detail}")
-        if one.b is not None:
-            print(f"    b          {one.b.tolist()}")
-        if one.call in ("radius_max", "worst_case_loss"):
-            print(f"    value      {one.value!r}")
+    for outcome in made:
+        verdict = f"{outcome.kind}  {outcome.detail}"
+        print(f"\n{outcome.call}, {outcome.solver}, radius {outcome.radius!r}, tol {outcome.tol:g}: {verdict}")
+        if outcome.b is not None:
+            print(f"    b          {outcome.b.tolist()}")
+        if outcome.call in ("radius_max", "worst_case_loss"):
+            print(f"    value      {outcome.value!r}")
         else:
-            print(f"    objective  {one.objective!r}")
-            print(f"    lower      {one.lower!r}, gap {one.gap!r}{', with a warning' if one.warned else ''}")
-        print(f"    F          {one.F!r}, allowance {one.allowance:.1e}; {one.seconds:.3f} s")
+            print(f"    objective  {outcome.objective!r}")
+            print(
+                f"    lower      {outcome.lower!r}, gap {outcome.gap!r}{', with a warning' if outcome.warned else ''}"
+            )
+        print(f"    F          {outcome.F!r}, allowance {outcome.allowance:.1e}; {outcome.seconds:.3f} s")
     return made
 
 
@@ -886,15 +902,15 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__.partition("\n")[0])
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--minutes", type=float, help="go on for so long; the default is 1 minute")
-    length.add_argument("--count", type=int, help="so many instances")
-    length.add_argument("--instance", type=int, metavar="SEED", help="this one only, with all about it")
-    parser.add_argument("--seed", type=int, help="of the run: other seeds, other instances; default: ever new ones")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each; default 1")
-    parser.add_argument("--output", type=Path, help="a csv file to append a row for every call to")
+    length.add_argument("--minutes", type=float, help="how long to run; default: 1 minute")
+    length.add_argument("--count", type=int, help="how many instances to examine")
+    length.add_argument("--instance", type=int, metavar="SEED", help="examine only this instance, in full detail")
+    parser.add_argument("--seed", type=int, help="seed of the run, which determines the instances; default: random")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes, with one thread each; default: 1")
+    parser.add_argument("--output", type=Path, help="a csv file to append a row to for every call")
     chosen = parser.parse_args(arguments)
     if chosen.instance is not None:
-        return int(any(one.kind in FAILURES for one in show(chosen.instance)))
+        return int(any(outcome.kind in FAILURES for outcome in show(chosen.instance)))
     seed = int(np.random.default_rng().integers(10**6)) if chosen.seed is None else chosen.seed
     print(f"seed {seed}", flush=True)
     rows = run(instance_seeds(seed, chosen.count, chosen.minutes), chosen.jobs, chosen.output)
@@ -905,7 +921,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def instance_seeds(seed: int, count: int | None = None, minutes: float | None = None) -> Iterator[int]:
-    """The seeds of a run's instances: so many of them, or as many as are asked for within the minutes."""
+    """The seeds of a run's instances: ``count`` of them, or as many as are requested within the minutes."""
     until = np.inf if count is not None else monotonic() + 60 * (1.0 if minutes is None else minutes)
     done = 0
     while (count is None or done < count) and monotonic() < until:
@@ -914,7 +930,7 @@ def instance_seeds(seed: int, count: int | None = None, minutes: float | None = 
 
 
 if __name__ == "__main__":
-    # Under its own name, by which joblib's processes can import it.
+    # Import the module under its real name, so that joblib's processes can import it, too.
     from benchmarks import fuzz
 
     sys.exit(fuzz.main())

@@ -1,4 +1,4 @@
-"""The objective, evaluated outside the solvers by the same code for all of them, and the race that does so."""
+"""The objective, evaluated outside the solvers by the same code for all of them, and the race between solvers."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -12,7 +12,7 @@ from wdrlr.model.certificate import objective as value_at
 from wdrlr.model.problem import Problem
 
 LONG = 10.0
-"""A run of more than so many seconds is not repeated."""
+"""A run of more than this many seconds is not repeated."""
 
 
 def objective(problem: Problem, b: np.ndarray) -> float:
@@ -27,14 +27,14 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
 
     Parameters
     ----------
-    entrants : pairs (name in `SOLVERS`, where it stops)
-        Where it stops is a certified gap, or a number of rounds for "algorithm1".
+    entrants : pairs (name in `SOLVERS`, stop)
+        The solver stops at the certified gap `stop` or, if it is "algorithm1", after `stop` rounds.
 
     Returns
     -------
-    One row an entrant: solver, stop, seconds, memory_gb (the largest that the process has needed so far), note (the
-    error if there was one; what was to be measured is nan then), upper (F), lower (what the solver says, -inf if
-    nothing), rounds, expected_rounds.
+    One row per entrant: solver, stop, seconds, memory_gb (the peak of the process so far), note (the error, if any; the
+    measurements are nan then), upper (F), lower (the solver's lower bound, -inf if it has none), rounds,
+    expected_rounds.
     """
     solvers = [SOLVERS[name](problem) for name, _ in entrants]
     seconds: list[list[float]] = [[] for _ in entrants]
@@ -42,7 +42,7 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
     memory = [np.nan] * len(entrants)
     with threadpool_limits(1):
         for name, stop in entrants:
-            # Imports and compilation. Gaps stay what they are; of rounds two are enough.
+            # A warm-up for imports and compilation: gaps stay the same, but two rounds are enough.
             SOLVERS[name](some_rows(problem, 30)).run(min(stop, 2))
         for _ in range(repeats):
             for i, (solver, (_, stop)) in enumerate(zip(solvers, entrants, strict=True)):
@@ -72,7 +72,7 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
 
 
 def unmeasured(solver: str, stop: float, note: str) -> dict:
-    """The row of a run of which nothing is known but a note."""
+    """The row of a run without measurements, with a note of the reason."""
     measured = ("upper", "lower", "rounds", "expected_rounds")
     return {
         "solver": solver,
@@ -87,7 +87,7 @@ def unmeasured(solver: str, stop: float, note: str) -> dict:
 def peak_memory_gb() -> float:
     """The largest resident memory of this process so far, in GB.
 
-    Linux's VmHWM, since getrusage's maximum includes that of the process which started this one.
+    From Linux's VmHWM, since getrusage's maximum includes that of the parent process.
     """
     try:
         with open("/proc/self/status", encoding="ascii") as file:

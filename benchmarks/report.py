@@ -1,7 +1,7 @@
 """The tables and the plot of `benchmarks/results/`: `python -m benchmarks.report`; `benchmarks.run` ends with it.
 
-Every ratio is of two times from one run. Gaps are F, evaluated outside the solvers, less the best lower bound that any
-solver found for the problem in that run.
+Every ratio is of two times from the same run. Gaps are F, evaluated outside the solvers, less the best lower bound that
+any solver found for the problem in that run.
 """
 
 import sys
@@ -25,14 +25,14 @@ MARK = "<!-- written by benchmarks.report; what is below is overwritten -->"
 SETTING = ["data", "kappa", "radius"]
 TOL = 1e-6
 CERTIFIED = TOL + 1e-12
-"""A gap up to this one counts as certified, the last part being rounding."""
+"""The largest gap that counts as certified, with an allowance for rounding."""
 LABELS = {OURS: "wdrlr", "all-violated": "all violated cuts", "algorithm1": "Algorithm 1"}
 
 
 def write(results: Path) -> Path:
-    """Write the report of a folder with results: README.md and gap.pdf, gap.png; return where the README is.
+    """Write the report on a folder of results, README.md, gap.pdf and gap.png, and return the path of the README.
 
-    The project's own results go into `benchmarks/README.md`, those of another folder into a copy inside of it.
+    The report on the project's results goes into `benchmarks/README.md`, that on another folder into a copy inside it.
     """
     readme = HERE / "README.md" if results.resolve() == HERE / "results" else results / "README.md"
     head = (HERE / "README.md").read_text(encoding="utf-8").partition(MARK)[0]
@@ -72,36 +72,36 @@ def lr_section(rows: pd.DataFrame) -> Iterator[str]:
         f"{int(ours['seconds'].isna().sum())}."
     )
     table = []
-    for name, some in ours.groupby("data", sort=False):
+    for name, group in ours.groupby("data", sort=False):
         table.append(
             {
                 "data set": name,
-                "N": some["N"].iloc[0],
-                "n": some["n"].iloc[0],
-                "k": some["k"].iloc[0],
-                "m": some["m"].iloc[0],
-                "LR, s": _seconds(some["plain"].median()),
-                "wdrlr, s": _seconds(some["seconds"].median()),
-                "median ratio": _ratio(some["ratio"].median()),
-                "worst ratio": _worst(some),
-                "closed form": int(some["closed_form"].sum()),
-                "certified": f"{int((some['gap'] <= TOL).sum())}/{len(some)}",
+                "N": group["N"].iloc[0],
+                "n": group["n"].iloc[0],
+                "k": group["k"].iloc[0],
+                "m": group["m"].iloc[0],
+                "LR, s": _seconds(group["plain"].median()),
+                "wdrlr, s": _seconds(group["seconds"].median()),
+                "median ratio": _ratio(group["ratio"].median()),
+                "worst ratio": _worst(group),
+                "closed form": int(group["closed_form"].sum()),
+                "certified": f"{int((group['gap'] <= TOL).sum())}/{len(group)}",
             }
         )
     yield _markdown(table)
     yield "### The paper's seconds (MOSEK, Intel Xeon 2.66 GHz) beside ours (over the nine radii)"
     table = []
-    for (name, kappa), some in ours.groupby(["data", "kappa"], sort=False):
+    for (name, kappa), group in ours.groupby(["data", "kappa"], sort=False):
         seconds = _paper_seconds(name, f"DRO_kappa_{kappa}")
         table.append(
             {
                 "data set": name,
                 "kappa": kappa,
                 "paper, s": seconds,
-                "wdrlr median, s": _seconds(some["seconds"].median()),
-                "wdrlr worst, s": _seconds(some["seconds"].max()),
-                "paper / median": _ratio(seconds / some["seconds"].median()),
-                "paper / worst": _ratio(seconds / some["seconds"].max()),
+                "wdrlr median, s": _seconds(group["seconds"].median()),
+                "wdrlr worst, s": _seconds(group["seconds"].max()),
+                "paper / median": _ratio(seconds / group["seconds"].median()),
+                "paper / worst": _ratio(seconds / group["seconds"].max()),
                 "paper's DRO / LR": _ratio(seconds / _paper_seconds(name, "LR")),
             }
         )
@@ -117,9 +117,9 @@ def _paper_seconds(name: str, method: str) -> float:
 def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
     """How long Algorithm 1 takes, measured or extrapolated."""
     table = []
-    for setting, some in with_gap(rows).groupby(SETTING, sort=False):
-        runs = some[(some["solver"] == "algorithm1") & some["seconds"].notna()].sort_values("stop")
-        ours = some[(some["solver"] == OURS) & (some["stop"] == TOL)].iloc[0]
+    for setting, group in with_gap(rows).groupby(SETTING, sort=False):
+        runs = group[(group["solver"] == "algorithm1") & group["seconds"].notna()].sort_values("stop")
+        ours = group[(group["solver"] == OURS) & (group["stop"] == TOL)].iloc[0]
         if runs.empty:
             continue
         last = runs.iloc[-1]
@@ -141,19 +141,18 @@ def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
         )
     yield _markdown(table)
     yield (
-        "A run is not finished where one of twice the rounds would have passed the limit; its ratio is then a fact of "
-        'the form "more than". Extrapolated (not measured): a line through the logarithm of the paper\'s UB - LB over '
-        "the last half of the rounds is followed to 1e-3, from where the gap closes abruptly, and each further round "
-        'is counted at the mean seconds of the last rounds measured, though rounds get slower. "check", for finished '
-        "runs, is what this rule says from the longest unfinished run of the same problem; compare it with s."
+        "A run is unfinished if twice as many rounds would have exceeded the limit; its ratio is then a lower bound. "
+        "Extrapolated (not measured): a line through the logarithm of the paper's UB - LB over the last half of the "
+        "rounds is followed down to 1e-3, from where the gap closes abruptly, and each further round is counted at the "
+        'mean seconds of the last rounds measured, though rounds get slower. "check", for finished runs, is the result '
+        "of this rule for the longest unfinished run of the same problem, to be compared with s."
     )
 
 
 def extrapolated_seconds(runs: pd.DataFrame) -> float:
     """Seconds of Algorithm 1 to its end, from runs of 1, 2, 4, ... rounds.
 
-    The rounds that are missing are counted at the mean seconds of the rounds by which the last run is longer than the
-    one before.
+    Each missing round is counted at the mean seconds of the rounds that the last run has more than the one before.
     """
     if len(runs) < 2:
         return np.nan
@@ -170,17 +169,20 @@ def all_violated_section(rows: pd.DataFrame) -> Iterator[str]:
 def dro_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios of the package dro."""
     columns = [*SETTING, "features"]
-    # The gap of each problem is its own; the seconds of dro, which cannot solve the one with categories, are of both.
+    # Each problem has its own gap; dro cannot solve the one with categories, so its seconds are shown for both.
     rows = with_gap(rows, columns)
     theirs = rows[rows["solver"] == "dro"]
     yield _markdown(_pairs(pd.concat([rows, theirs.assign(features="categories", gap=np.nan)]), "dro", columns))
-    yield "The 0/1 data as numbers are one problem for both; as categories they are the mixed-feature model."
+    yield (
+        "With the 0/1 data as numbers both packages solve the same problem; as categories they give the mixed-feature "
+        "model."
+    )
 
 
 def _pairs(rows: pd.DataFrame, other: str, columns: list[str]) -> list[dict]:
     table = []
-    for setting, some in rows.groupby(columns, sort=False):
-        mine, its = (some[some["solver"] == solver].iloc[0] for solver in (OURS, other))
+    for setting, group in rows.groupby(columns, sort=False):
+        mine, its = (group[group["solver"] == solver].iloc[0] for solver in (OURS, other))
         table.append(
             dict(zip(columns, setting, strict=True))
             | {
@@ -218,8 +220,10 @@ def table1_section(rows: pd.DataFrame) -> Iterator[str]:
     names = list(dict.fromkeys(rows["data"]))
     table = []
     for name in names:
-        some = rows[rows["data"] == name].set_index("method")
-        table.append({"data set": name} | {f"{method}, s": _seconds(some["seconds"][method]) for method in some.index})
+        group = rows[rows["data"] == name].set_index("method")
+        table.append(
+            {"data set": name} | {f"{method}, s": _seconds(group["seconds"][method]) for method in group.index}
+        )
     yield _markdown(table)
     wanted = set(published_values("table1")["dataset"])
     fits, seconds = 100 * rows["n_fits"].sum(), 100 * rows["seconds"].sum()
@@ -228,30 +232,30 @@ def table1_section(rows: pd.DataFrame) -> Iterator[str]:
         f"One split each, cross-validation included. 100 splits of these {len(names)} of Table 1's {len(wanted)} data "
         f"sets are {fits:,} fits and take {seconds / 2 / 3600:.2g} hours on 2 cores, if two processes run as fast as "
         f"one. {rows['n_uncertified'].sum()} of the {rows['n_fits'].sum()} fits made are not certified to 1e-6."
-        + (f" Not in it: {', '.join(missing)}." if missing else "")
+        + (f" Not included: {', '.join(missing)}." if missing else "")
     )
 
 
 def certify_section(rows: pd.DataFrame) -> Iterator[str]:
     """How many fits of the whole grid are certified."""
     table = []
-    for name, some in rows.groupby("data", sort=False):
+    for name, group in rows.groupby("data", sort=False):
         table.append(
             {
                 "data set": name,
-                "fits": some["fits"].sum(),
-                "closed form": some["closed_form"].sum(),
-                "certified": some["certified"].sum(),
-                "largest gap": f"{some['largest_gap'].max():.1e}",
-                "median Newton systems": f"{some['median_rounds'].median():.0f}",
-                "most": some["largest_rounds"].max(),
-                "seconds a fit": _seconds(some["seconds"].sum() / some["fits"].sum()),
+                "fits": group["fits"].sum(),
+                "closed form": group["closed_form"].sum(),
+                "certified": group["certified"].sum(),
+                "largest gap": f"{group['largest_gap'].max():.1e}",
+                "median Newton systems": f"{group['median_rounds'].median():.0f}",
+                "most": group["largest_rounds"].max(),
+                "seconds per fit": _seconds(group["seconds"].sum() / group["fits"].sum()),
             }
         )
     yield _markdown(table)
     yield (
         f"{rows['certified'].sum():,} of {rows['fits'].sum():,} fits are certified to 1e-6: the training part of split "
-        "0 and what its first fold leaves, both codings (-1/+1: bound 100), the raw metric with kappa 0.1, 1, m "
+        "0 and its rows outside the first fold, both codings (-1/+1: bound 100), the raw metric with kappa 0.1, 1, m "
         "and inf, the unit metric with 0.1, 1 and m, radii 0, 1e-6, ..., 10, penalties 0, 5e-6, 5e-4, 0.05 and 0.5."
     )
 
@@ -265,11 +269,11 @@ SECTIONS: dict[str, tuple[str, Callable[[pd.DataFrame], Iterator[str]]]] = {
     "table1": ("The hours of Table 1", table1_section),
     "certify": ("Is every fit certified?", certify_section),
 }
-"""The title of each part, and what is said below it."""
+"""The title of each part, and the function that writes the text below it."""
 
 
 def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:
-    """Gap against seconds of every solver, one panel a setting, as gap.pdf and gap.png."""
+    """Gap against seconds of every solver, one panel per setting, as gap.pdf and gap.png."""
     groups = list(with_gap(rows[rows["seconds"].notna()]).groupby(SETTING, sort=False))
     n_columns = min(3, len(groups))
     n_rows = -(-len(groups) // n_columns)
@@ -278,9 +282,9 @@ def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:
         size = (5.5, 1.75 * n_rows + 0.6)
         figure, axes = plt.subplots(n_rows, n_columns, figsize=size, sharex=True, sharey=True, squeeze=False)
         colours = dict(zip(LABELS, sns.color_palette("colorblind"), strict=False))
-        for axis, (setting, some) in zip(axes.flat, groups, strict=False):
+        for axis, (setting, group) in zip(axes.flat, groups, strict=False):
             for solver, marker in zip(LABELS, "osx", strict=True):
-                line = some[some["solver"] == solver]
+                line = group[group["solver"] == solver]
                 if len(line):
                     # Below 1e-10 the gap is rounding.
                     gap = line["gap"].clip(lower=1e-10)

@@ -1,7 +1,7 @@
 """Run the benchmarks: `python -m benchmarks.run [PART ...]`, from the project's folder.
 
-Results go to `benchmarks/results/` as they are made, so an interrupted run goes on where it stopped; then
-`benchmarks.report` writes the tables and the plot. `--quick` shows in a minute or two that all parts work.
+Results are written to `benchmarks/results/` as they come, so an interrupted run resumes where it stopped; then
+`benchmarks.report` writes the tables and the plot. `--quick` checks in a minute or two that all parts work.
 """
 
 import argparse
@@ -42,20 +42,20 @@ DRO_SIZES = ((1000, 50), (5000, 50), (10_000, 100))
 SYNTHETIC_BALLS = (("1", 1e-2), ("m", 1e-2), ("m", 1e-1), ("m", 3e-1))
 """kappa and radius for synthetic data, in units of Definition 2's metric.
 
-With kappa = 1 the adversary flips labels and hardly a feature, so that Algorithm 1 ends in its first rounds.
+With kappa = 1 the adversary flips labels and hardly any feature, so that Algorithm 1 ends in its first rounds.
 """
 TRACED_SYNTHETIC_BALLS = (("1", 1e-2), ("m", 1e-1))
 TRACED_BALLS = (("1", 1e-3), ("m", 1e-2))
 """For the paper's data sets, in units of the metric divided by n + m + kappa."""
 TRACED_SETS = ("breast-cancer", "lymphography", "house-votes-84")
 ALGORITHM_1_SECONDS = 120.0
-"""A run of Algorithm 1 is started only if one twice as long as the last would end within so many seconds."""
+"""Algorithm 1 is run again only if twice the time of its last run is within this many seconds."""
 GROWTH_SECONDS = 300.0
-"""A fit of the growth part is ended after so many seconds."""
+"""A fit of the growth part is ended after this many seconds."""
 
 
 def lr(store: Store, quick: bool) -> None:
-    """Against plain logistic regression, on all data sets, nine radii and both kappas."""
+    """Comparison with plain logistic regression, on all data sets, nine radii and both kappas."""
     for name in ("tic-tac-toe",) if quick else DATASETS:
         for kappa in ("1", "m"):
             for radius in LR_RADII[:: 4 if quick else 1]:
@@ -71,7 +71,7 @@ def lr(store: Store, quick: bool) -> None:
 
 
 def algorithm1(store: Store, quick: bool) -> None:
-    """Against Algorithm 1 as in the paper: every solver at several gaps, Algorithm 1 at 1, 2, 4, ... rounds."""
+    """Comparison with Algorithm 1 as in the paper: the solvers at several gaps, Algorithm 1 at 1, 2, 4, ... rounds."""
     for setting in _traced(quick):
         if store.has(setting):
             continue
@@ -113,7 +113,7 @@ def _problem(data: str, kappa: str, radius: float) -> Problem:
 
 
 def all_violated(store: Store, quick: bool) -> None:
-    """Against the variant with all violated cuts, on synthetic data."""
+    """Comparison with the variant with all violated cuts, on synthetic data."""
     for N, m in ((60, 4),) if quick else SIZES:
         for kappa, radius in SYNTHETIC_BALLS:
             setting = _setting(N, m, kappa, radius)
@@ -122,7 +122,7 @@ def all_violated(store: Store, quick: bool) -> None:
 
 
 def dro(store: Store, quick: bool) -> None:
-    """Against the package `dro`: the same 0/1 data as numbers, which both solve, and as categories, which we do."""
+    """Comparison with the package `dro`: 0/1 data as numbers, which both solve, and as categories, which only we do."""
     if find_spec("dro") is None:
         print("dro: skipped, since the package `dro` cannot be imported here.")
         return
@@ -140,7 +140,7 @@ def dro(store: Store, quick: bool) -> None:
 
 
 def growth(store: Store, quick: bool) -> None:
-    """Seconds and memory as N and m grow, each fit in a process of its own."""
+    """Seconds and memory as N and m grow, each fit in a separate process."""
     in_n = [(100, 5), (300, 5)] if quick else [(10**3, 50), (10**4, 50), (10**5, 50), (10**6, 50)]
     in_m = [] if quick else [(1000, m) for m in (10, 100, 300, 1000)]
     for N, m in in_n + in_m:
@@ -240,8 +240,8 @@ PARTS: dict[str, Callable[[Store, bool], None]] = {
 def main(arguments: list[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.partition("\n")[0])
-    parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--quick", action="store_true", help="tiny data, into a temporary folder unless --results-dir")
+    parser.add_argument("part", nargs="*", help=f"any of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="tiny data; results go to a temporary folder by default")
     parser.add_argument("--results-dir", type=Path, help="default: benchmarks/results")
     options = parser.parse_args(arguments)
     unknown = [part for part in options.part if part not in PARTS]

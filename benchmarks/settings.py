@@ -1,9 +1,9 @@
-"""What each constant of the interior-point method is worth: steps and failures with it divided and multiplied by 3.
+"""How sensitive the interior-point method is to its constants: steps and failures with each divided or multiplied by 3.
 
     python -m benchmarks.settings --output benchmarks/results/settings.csv
 
-Each row is one constant at one value: the total of Newton steps on a fixed set of fits over that with the values as
-they are, and the number of fits that were not certified to the tolerance. Steps do not depend on the machine's speed.
+Each row is one constant at one value: the total number of Newton steps on a fixed set of fits, as a ratio to that with
+the current values, and the number of fits not certified to the tolerance. Steps do not depend on the machine's speed.
 """
 
 import argparse
@@ -31,32 +31,32 @@ DATASETS = (
 )
 KAPPAS = ("1", "m")
 SHARES = (0.003, 0.1, 0.9)
-"""Of the largest useful radius."""
+"""The radii, as shares of the largest useful radius."""
 TOL = 1e-9
 FACTOR = 3.0
 
 
 @cache
 def problems() -> list[Problem]:
-    """Each set with a tight box, and without a box: with every norm, at radius 0 with a penalty, and with both."""
-    found = []
-    for at, name in enumerate(DATASETS):
+    """The data sets with a tight box and, without a box, with norms in turn, with a penalty at radius 0, and above."""
+    posed = []
+    for index, name in enumerate(DATASETS):
         for turn, kappa in enumerate(KAPPAS):
             free = with_metric(uci_rows(name, "onehot", fold=False), kappa, 0.0)
             penalised = replace(free, penalty=np.where(np.arange(free.n_coefficients) > 0, 0.003, 0.0))
             largest = largest_useful_radius(free)
-            norm = list(NORMS)[(at + turn) % 3]
+            norm = list(NORMS)[(index + turn) % 3]
             metric = replace(free.metric, norm=norm)
             for share in SHARES:
-                found.append(replace(free, radius=share * largest, metric=metric))
-                found.append(replace(free, radius=share * largest, coef_bound=np.full(free.n_coefficients, 0.3)))
-            found.append(replace(penalised, radius=SHARES[(at + turn) % 3] * largest))
-            found.append(penalised)
-    return found
+                posed.append(replace(free, radius=share * largest, metric=metric))
+                posed.append(replace(free, radius=share * largest, coef_bound=np.full(free.n_coefficients, 0.3)))
+            posed.append(replace(penalised, radius=SHARES[(index + turn) % 3] * largest))
+            posed.append(penalised)
+    return posed
 
 
 def tried(value: float) -> list[float]:
-    """The values to try in place of one: a third and three times it; a share less than 1 stays below 1."""
+    """The values to try in place of a given one: a third of it and three times it, but a share stays below 1."""
     if isinstance(value, int):
         return [max(1, round(value / FACTOR)), round(value * FACTOR)]
     larger = value * FACTOR
@@ -70,7 +70,7 @@ def run(settings: Settings) -> tuple[int, int]:
         warnings.simplefilter("ignore")
         for problem in problems():
             coordinates, start = Coordinates(problem), None
-            for radius in (problem.radius, 0.7 * problem.radius):  # the second one from the first one's solution
+            for radius in (problem.radius, 0.7 * problem.radius):  # the second starts from the solution of the first
                 posed = replace(problem, radius=radius)
                 start, _ = minimise(posed, coordinates, TOL, 1000, start, settings)
                 steps += start.n_rounds

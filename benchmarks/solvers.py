@@ -1,6 +1,6 @@
-"""The solvers. As in benchopt, each is set up with a problem, runs on the clock, and is asked for its result after.
+"""The solvers. As in benchopt, each is set up with a problem, timed while it runs, and asked for its result afterwards.
 
-What a solver does in `run` counts. Merging equal rows does, making a matrix for a solver that needs one does not.
+Only `run` is timed. This includes merging equal rows, but not making a matrix for a solver that needs one.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ class Registered:
 
 
 class Algorithm1(Registered):
-    """Algorithm 1 as the paper has it, one cut a label and round; ends at a gap of 1e-6 or after `stop` rounds."""
+    """Algorithm 1 as the paper has it, one cut per label and round; ends at a gap of 1e-6 or after `stop` rounds."""
 
     def run(self, stop: float) -> None:
         super().run(1e-6, int(stop))
@@ -67,10 +67,10 @@ class Logistic:
         problem, coef = self.problem, self.model.coef_[0]
         scores = np.zeros(sum(problem.n_levels))
         scores[self.kept] = coef[problem.n_numeric :]
-        # The problem's own coding gives the same scores but for a constant in each feature.
+        # The problem's coding gives the same scores up to a constant per feature.
         constants = np.repeat(np.eye(problem.n_categorical), problem.n_levels, axis=0)
-        found = np.linalg.lstsq(np.hstack([problem.level_matrix, constants]), scores)[0]
-        slopes, shift = np.split(found, [problem.level_matrix.shape[1]])
+        solution = np.linalg.lstsq(np.hstack([problem.level_matrix, constants]), scores)[0]
+        slopes, shift = np.split(solution, [problem.level_matrix.shape[1]])
         intercept = self.model.intercept_[0] + shift.sum()
         return Answer(
             np.concatenate([[intercept], coef[: problem.n_numeric], slopes]), rounds=int(self.model.n_iter_[0])
@@ -78,13 +78,13 @@ class Logistic:
 
 
 class Dro:
-    """The package `dro`, which has numbers only, with its defaults (Clarabel)."""
+    """The package `dro`, which takes only numbers, with its defaults (Clarabel)."""
 
     def __init__(self, problem: Problem):
         from dro.linear_model.wasserstein_dro import WassersteinDRO
 
         if problem.n_categorical or problem.metric.norm != "l1" or problem.metric.scale != 1.0:
-            raise ValueError("dro solves problems with numbers only, here with the l1 norm and the unscaled metric.")
+            raise ValueError("dro solves problems with only numbers, here with the l1 norm and the unscaled metric.")
         self.problem = problem
         self.model = WassersteinDRO(problem.n_numeric, model_type="logistic")
         self.model.update({"eps": problem.radius, "p": 1, "kappa": problem.metric.label_cost})
@@ -97,7 +97,7 @@ class Dro:
 
 
 OURS = "tailored"
-"""Whose seconds the others' are compared to."""
+"""The solver with which the others are compared."""
 
 SOLVERS = {
     OURS: partial(Registered, name=OURS),
@@ -109,11 +109,11 @@ SOLVERS = {
 
 
 def expected_rounds(bounds: tuple[tuple[float, float], ...], gap: float = 1e-3) -> float:
-    """Rounds that Algorithm 1 needs to a small gap, extrapolated from those that it has made.
+    """Rounds that Algorithm 1 needs to reach a small gap, extrapolated from those that it has made.
 
-    A line is fitted to the logarithm of UB - LB over the last half of the rounds; the answer is where it meets `gap`.
-    That is not the final 1e-6: from about 1e-3 on the gap closes abruptly, so the answer is rather too low. nan if
-    there are fewer than 10 rounds or the gap does not fall.
+    A line is fitted to the logarithm of UB - LB over the last half of the rounds; the result is where it meets `gap`.
+    That is not the final 1e-6: from about 1e-3 on the gap closes abruptly, so the result tends to be too low. It is nan
+    if there are fewer than 10 rounds or the gap does not fall.
     """
     if len(bounds) < 10:
         return np.nan

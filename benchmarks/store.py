@@ -1,4 +1,4 @@
-"""Where results are kept: one csv file for each part, headed by the machine."""
+"""The store of results: one csv file for each part, headed by a description of the machine."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ _PARTS: dict[str, tuple[dict[str, type], tuple[str, ...]]] = {
     "table1": ({"data": str, "method": str} | _CELL, ("data", "method")),
     "certify": (_GRID | {"solver": str} | _FITS | _ROUNDS, (*_GRID,)),
 }
-"""The columns of each part's rows, and the key."""
+"""The columns of each part's rows, and their key."""
 
 TABLES = {
     part: Table(
@@ -46,7 +46,7 @@ TABLES = {
 
 
 class Store:
-    """The rows of one part. A finished setting survives whatever ends the run."""
+    """The rows of one part. Finished settings survive however the run ends."""
 
     def __init__(self, folder: Path, part: str):
         self.folder, self.table = folder, replace(TABLES[part], heading=machine())
@@ -54,8 +54,8 @@ class Store:
         self.rows = self.table.read(path)
         if self.rows and heading(path) != self.table.heading:
             raise SystemExit(
-                f"{path} is of another machine or of other versions, and ratios are of one run:\n  {heading(path)}\n"
-                f"now:\n  {self.table.heading}\nTo compute this part anew, move the file away."
+                f"{path} is from another machine or other versions, and ratios are only valid within one run:\n"
+                f"  {heading(path)}\nnow:\n  {self.table.heading}\nTo recompute this part, move the file away."
             )
 
     def has(self, setting: Row) -> bool:
@@ -65,7 +65,7 @@ class Store:
     def add(self, setting: Row, rows: list[Row]) -> None:
         """Keep the rows of a setting."""
         new = [
-            {name: kind((setting | row)[name]) for name, kind in self.table.columns.items()}  # NumPy's types go
+            {name: kind((setting | row)[name]) for name, kind in self.table.columns.items()}  # converts NumPy's types
             for row in rows
         ]
         self.table.save(self.folder, new)
