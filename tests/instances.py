@@ -28,7 +28,10 @@ def random_problem(
     fit_intercept=True,
     coding="onehot",
     weighted=False,
+    costs=None,
+    any_code=False,
 ):
+    """``costs`` is None, or one of ``COSTS``."""
     rng = np.random.default_rng(seed)
     m = len(n_levels)
     matrix = level_matrix(n_levels, coding)
@@ -44,12 +47,45 @@ def random_problem(
         w=w / w.sum(),
         n_levels=tuple(n_levels),
         level_matrix=matrix,
-        metric=ground_metric(label_cost, n, m, p=p, norm=norm, metric_scale=metric_scale),
+        metric=ground_metric(
+            label_cost, n, m, p=p, norm=norm, metric_scale=metric_scale, **random_costs(costs, seed, n, n_levels, norm)
+        ),
         radius=radius,
         penalty=penalty,
         coef_bound=coef_bound,
         fit_intercept=fit_intercept,
+        any_code=any_code,
     )
+
+
+COSTS = ("features", "fixed", "ordinal", "matrices", "mixed")
+
+
+def random_costs(kind, seed, n, n_levels, norm="l1"):
+    """Costs of that kind for ``ground_metric``.
+
+    One positive cost a feature; some of these inf; |v - v'| times one; matrices, asymmetric, with inf and changes that
+    cost nothing, without the triangle inequality; some of each.
+    """
+    if kind is None:
+        return {}
+    rng = np.random.default_rng(7000 + seed)
+    level_costs = []
+    for K in n_levels:
+        cost = rng.choice([0.3, 0.7, 1.0, 2.0])
+        of_feature = kind if kind != "mixed" else rng.choice(["features", "fixed", "ordinal", "matrices"])
+        if of_feature == "fixed" and rng.random() < 0.5:
+            cost = np.inf
+        if of_feature == "ordinal":
+            cost = cost * np.abs(np.subtract.outer(np.arange(K), np.arange(K)))
+        if of_feature == "matrices":
+            cost = rng.choice([0.0, 0.2, 0.5, 1.0, 2.0, np.inf], size=(K, K), p=[0.05, 0.2, 0.2, 0.25, 0.2, 0.1])
+            np.fill_diagonal(cost, 0.0)
+        level_costs.append(cost if isinstance(cost, np.ndarray) else float(cost))
+    number_costs = rng.choice([0.5, 1.0, 3.0], size=n) if norm == "l1" else np.full(n, 0.5)
+    if norm == "l1" and kind in ("fixed", "mixed"):
+        number_costs[rng.random(n) < 0.3] = np.inf
+    return {"level_costs": tuple(level_costs), "number_costs": number_costs if n else None}
 
 
 def at(problem, radius):
@@ -80,7 +116,10 @@ def random_coefficients(problem, seed=0, size=1.0):
 
 def enumerated_points(problem):
     """All (z, label factor) with f's rows written out: z as one tuple of levels, factor +1 (own label) or -1."""
-    return [(z, flip) for z in product(*map(range, problem.n_levels)) for flip in (1.0, -1.0)]
+    values = [range(levels) for levels in problem.n_levels]
+    for j in problem.coded:
+        values[j] = range(problem.n_levels[j] + 2 ** (problem.n_levels[j] - 1))
+    return [(z, flip) for z in product(*values) for flip in (1.0, -1.0)]
 
 
 def f_by_hand(problem, b, i, z):
@@ -89,7 +128,12 @@ def f_by_hand(problem, b, i, z):
     slopes = b[1 + problem.n_numeric :]
     row = 0
     for j, level in enumerate(z):
-        total += problem.level_matrix[row + level] @ slopes
+        if level < problem.n_levels[j]:
+            total += problem.level_matrix[row + level] @ slopes
+        else:
+            number = level - problem.n_levels[j]
+            own = slopes[problem.dummies(j)]
+            total += sum(slope if number >> v & 1 else -slope for v, slope in enumerate(own))
         row += problem.n_levels[j]
     return total
 
@@ -97,8 +141,11 @@ def f_by_hand(problem, b, i, z):
 def cost_by_hand(problem, i, z, flip):
     """Definition 2, one term after the other."""
     metric = problem.metric
-    changes = sum(int(a != b) for a, b in zip(z, problem.z[i], strict=True))
-    cost = metric.level_cost * changes ** (1 / metric.p) if changes else 0.0
+    changes = [(j, int(a), int(b)) for j, (a, b) in enumerate(zip(problem.z[i], z, strict=True)) if a != b]
+    cost = metric.level_cost * len(changes) ** (1 / metric.p) if changes else 0.0
+    if metric.level_costs is not None:
+        each = [(metric.level_costs[j], a, b) for j, a, b in changes]
+        cost = metric.level_cost * sum(D[a, b] if isinstance(D, np.ndarray) else D for D, a, b in each)
     if flip < 0:
         cost += metric.label_cost
     return cost / metric.scale

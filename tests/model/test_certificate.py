@@ -97,8 +97,8 @@ def random_dual_point(problem, rng):
         v=mass * rng.random(C),
         start=np.concatenate([[0], np.cumsum(changed.sum(axis=1))]),
         feature=feature,
-        level=rng.integers(-1, levels[feature]) if m else feature,
-        mixture=rng.random((2, levels.sum())),
+        level=rng.integers(-2, levels[feature]) if m else feature,
+        mixtures=rng.random((2, levels.sum())),
         wall=rng.normal(size=p) * rng.choice([0.0, 0.1]),
     )
 
@@ -164,9 +164,9 @@ LIES = {
         "level": dual.level[:0],
     },
     "a wall without a box": lambda dual: {"wall": dual.wall + 100.0},
-    "mixtures that sum to nothing": lambda dual: {"mixture": -dual.mixture},
-    "mixtures that sum to more": lambda dual: {"mixture": 1e3 * dual.mixture + 1.0},
-    "mixtures that overflow": lambda dual: {"mixture": np.full(dual.mixture.shape, 1e308)},
+    "mixtures that sum to nothing": lambda dual: {"mixtures": -dual.mixtures},
+    "mixtures that sum to more": lambda dual: {"mixtures": 1e3 * dual.mixtures + 1.0},
+    "mixtures that overflow": lambda dual: {"mixtures": np.full(dual.mixtures.shape, 1e308)},
     "a feature changed twice": lambda dual: {
         "start": 2 * dual.start,
         "feature": dual.feature.repeat(2),
@@ -179,7 +179,7 @@ LIES = {
     "NaN in v": lambda dual: {"v": np.full(len(dual.v), np.nan)},
     "infinite masses": lambda dual: {"mass": np.full(len(dual.mass), np.inf)},
     "NaN in the wall": lambda dual: {"wall": np.full(len(dual.wall), np.nan)},
-    "NaN in mixtures": lambda dual: {"mixture": np.full(dual.mixture.shape, np.nan)},
+    "NaN in mixtures": lambda dual: {"mixtures": np.full(dual.mixtures.shape, np.nan)},
 }
 
 
@@ -220,7 +220,7 @@ def test_a_forged_change_is_no_point(p):
         start=np.array([0, 0, 0, 2, 4]),
         feature=np.array([0, 0, 0, 0]),
         level=np.array([1, 1, 0, 0]),
-        mixture=np.zeros((2, 4)),
+        mixtures=np.zeros((2, 4)),
         wall=np.zeros(problem.n_coefficients),
     )
     for change in ({}, {"feature": np.array([0, 1, 0, 1]), "level": np.array([3, 1, 2, 1])}):
@@ -272,7 +272,9 @@ def objective_in_long_doubles(problem, b, lam):
             row = np.concatenate([[1.0], problem.x[i], problem.level_matrix[problem.offsets + np.array(z)].sum(axis=0)])
             f, changes = row @ b, sum(np.array(z) != problem.z[i])
             for flip in (1, -1):
-                cost = problem.level_changes[changes] + problem.metric.label_change * (flip < 0)
+                cost = problem.metric.level_changes(problem.n_categorical)[changes] + problem.metric.label_change * (
+                    flip < 0
+                )
                 values.append(np.logaddexp(np.longdouble(0), -flip * problem.y[i] * f) - lam * cost)
         worst.append(max(values))
     return lam * problem.radius + problem.w @ np.array(worst) + problem.penalty @ np.abs(b)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.instances import cost_by_hand, f_by_hand, random_coefficients, random_problem
+from tests.instances import COSTS, cost_by_hand, enumerated_points, f_by_hand, random_coefficients, random_problem
 from wdrlr.model.separation import most_violated
 
 LEVELS = [(2,), (3, 2, 4), (2, 2, 2, 2), (1, 3), (5, 1, 2), ()]
@@ -34,7 +34,7 @@ def test_separation_equals_enumeration(n_levels, p, label_cost, coding):
                 z = worst.z[i]
                 value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, z))
                 assert value - lam * cost_by_hand(problem, i, z, flip) == pytest.approx(worst.value[i], abs=1e-12)
-                assert (z != problem.z[i]).sum() == worst.n_changes[i]
+                assert (z != problem.z[i]).sum() == worst.n_steps[i]
                 assert worst.argument[i] == pytest.approx(-flip * problem.y[i] * f_by_hand(problem, b, i, z))
 
 
@@ -51,7 +51,7 @@ def test_ties_between_levels_and_features(p):
 def test_nothing_changes_where_the_multiplier_is_large():
     problem = random_problem(5)
     worst = most_violated(problem, random_coefficients(problem), 1e6, False)
-    assert (worst.n_changes == 0).all()
+    assert (worst.n_steps == 0).all()
     assert (worst.z == problem.z).all()
 
 
@@ -59,3 +59,51 @@ def test_large_coefficients_do_not_overflow():
     problem = random_problem(6, n_levels=(2, 1, 3))
     worst = most_violated(problem, random_coefficients(problem, size=1e4), 1.0, True)
     assert np.isfinite(worst.value).all()
+
+
+def enumerated_with_costs(problem, b, lam, i, flip):
+    values = []
+    for z, of_label in enumerated_points(problem):
+        cost = cost_by_hand(problem, i, z, of_label)
+        if of_label == flip and np.isfinite(cost):
+            values.append(np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, z)) - lam * cost)
+    return max(values)
+
+
+@pytest.mark.parametrize("kind", COSTS)
+@pytest.mark.parametrize("n_levels", [(2,), (3, 2, 4), (1, 3), (5, 1, 2), (6, 4)])
+def test_separation_with_costs_equals_enumeration(kind, n_levels):
+    """So does the loss at any multiplier; the z that is returned has the value, and a finite cost."""
+    for seed in range(25):
+        problem = random_problem(seed, N=6, n_levels=n_levels, costs=kind, label_cost=[0.3, 1.0, 4.0][seed % 3])
+        b = random_coefficients(problem, seed, size=[0.3, 2.0][seed % 2])
+        if seed % 5 == 0:
+            b = np.round(b)  # ties
+        for flipped, flip in ((False, 1.0), (True, -1.0)):
+            for lam in (0.0, 0.05, 0.3, 1.0, 7.0):
+                worst = most_violated(problem, b, lam, flipped)
+                for i in range(problem.n_samples):
+                    assert worst.value[i] == pytest.approx(enumerated_with_costs(problem, b, lam, i, flip), abs=1e-12)
+                    value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, worst.z[i]))
+                    cost = cost_by_hand(problem, i, worst.z[i], flip)
+                    assert value - lam * cost == pytest.approx(worst.value[i], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [None, "features", "fixed"])
+@pytest.mark.parametrize("n_levels", [(2,), (3, 2, 4), (1, 3), (5,)])
+def test_separation_over_codes_equals_enumeration(kind, n_levels):
+    """Any -1/+1 code at the cost of a change, as in the paper's public code."""
+    for seed in range(10):
+        problem = random_problem(seed, N=5, n_levels=n_levels, costs=kind, coding="pm1", any_code=True)
+        b = random_coefficients(problem, seed)
+        for flipped, flip in ((False, 1.0), (True, -1.0)):
+            for lam in (0.0, 0.3, 1.0):
+                worst = most_violated(problem, b, lam, flipped)
+                for i in range(problem.n_samples):
+                    assert worst.value[i] == pytest.approx(enumerated_with_costs(problem, b, lam, i, flip), abs=1e-12)
+                    value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, worst.z[i]))
+                    cost = cost_by_hand(problem, i, worst.z[i], flip)
+                    assert value - lam * cost == pytest.approx(worst.value[i], abs=1e-12)
+                label = -flip * problem.y
+                rows = problem.design(np.arange(problem.n_samples), worst.z)
+                assert np.allclose(label * (rows @ b), worst.argument)

@@ -31,9 +31,9 @@ UNIT = np.finfo(float).eps
 LONG_UNIT = float(np.finfo(np.longdouble).eps)
 
 LARGEST_SCORE = 1e4
-"""At radius 0 and without a box nothing bounds the coefficients. The lower bound then holds for all b for which |b_j|
-(times the largest distance of a number from its mean) and |f| at the means are below this, or below twice those of the
-fit."""
+"""Without a box nothing bounds the coefficients at radius 0, nor at any radius those of features that may not change.
+The lower bound then holds for all b for which these |b_j| (times the largest distance of a number from its mean) and
+|f| at the means are below this, or below twice those of the fit."""
 
 BLOCK = 4096
 """Cuts processed at a time."""
@@ -43,9 +43,9 @@ BLOCK = 4096
 class DualPoint:
     """Masses on C cuts, and the slopes of the log-loss there: what a solver hands in for its lower bound.
 
-    A cut is a sample, a label and a set of changed features. A feature may be changed into one level, or (level -1)
-    into a mixture of its levels that all cuts with the same sign of a / f share: since L is convex and all these levels
-    cost the same, a mixture is worth no more than the best level.
+    A cut is a sample, a label and a set of changed features. A feature may be changed into one level, or (level -1 - q)
+    into mixture q of its levels: since L is convex, that is worth no more than mass which goes to each of these levels,
+    at the mean of their costs. Where a feature can have any code (``Problem.any_code``), a mixture is a mean code.
 
     Attributes
     ----------
@@ -57,9 +57,10 @@ class DualPoint:
     start : int ndarray of shape (C + 1,)
         The changes of cut c are ``start[c] : start[c + 1]``.
     feature, level : int ndarrays of shape (changes,)
-        The changed feature, and its new level as a code, or -1 for the mixture.
-    mixture : ndarray of shape (2, sum(n_levels))
-        The shares of the levels, for cuts with a = f (label -1) and with a = -f (label +1).
+        The changed feature, and its new level as a code, or -1 - q for mixture q.
+    mixtures : ndarray of shape (Q, sum(n_levels))
+        In each row the shares of the levels of each feature; for a feature that can have any code, its K - 1 means, in
+        [-1, 1], and an entry that is not used.
     wall : ndarray of shape (1 + n + k,)
         The part of r that bounds on the coefficients carry.
     """
@@ -71,14 +72,14 @@ class DualPoint:
     start: np.ndarray
     feature: np.ndarray
     level: np.ndarray
-    mixture: np.ndarray
+    mixtures: np.ndarray
     wall: np.ndarray
 
 
 class Certificate(NamedTuple):
     """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
     ``lower``, so that of b is at most upper - lower above the optimum: the possible rounding of both is subtracted from
-    ``lower``. At radius 0 without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
+    ``lower``. Without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
 
     upper: float
     lower: float
@@ -123,7 +124,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
     by_label = [candidates(problem, b, flipped) for flipped in problem.label_flips]
     losses = np.hstack([log_loss(of_label.argument) for of_label in by_label])
-    costs = np.concatenate([of_label.cost for of_label in by_label])
+    costs = np.hstack([of_label.cost for of_label in by_label])
     low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
     left = _Samples(losses, costs, problem.w)
     at_low = left.worst(low)
@@ -131,8 +132,8 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     if low_slope >= 0:
         return low_value, low
     # Above this multiplier no change pays.
-    paid = costs > 0
-    steepest = np.max((losses[:, paid] - losses[:, :1]) / costs[paid], initial=0.0)
+    pays = np.divide(losses - losses[:, :1], costs, out=np.zeros_like(losses), where=costs > 0)
+    steepest = np.max(pays, initial=0.0)
     high = max(low, float(steepest) * (1 + 8 * UNIT))
     at_high = left.worst(high)
     high_value, high_slope = left.line(high, at_high, problem.radius)
@@ -160,7 +161,7 @@ class _Samples:
     """The samples whose worst candidate is not settled yet, and the sums over those for which it is."""
 
     losses: np.ndarray  # (N, C)
-    costs: np.ndarray  # (C,)
+    costs: np.ndarray  # (1, C) where they are the same for all, else (N, C)
     w: np.ndarray  # (N,)
     settled_loss: float = 0.0
     settled_cost: float = 0.0
@@ -178,12 +179,14 @@ class _Samples:
         """The samples for which two choices differ, and these choices."""
         open_ = left != right
         loss, cost = self._sums(~open_, left)
-        return _Samples(self.losses[open_], self.costs, self.w[open_], loss, cost), left[open_], right[open_]
+        costs = self.costs if len(self.costs) == 1 else self.costs[open_]
+        return _Samples(self.losses[open_], costs, self.w[open_], loss, cost), left[open_], right[open_]
 
     def _sums(self, included: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
         rows = np.flatnonzero(included)
         loss = (self.w[rows] * self.losses[rows, choice[rows]]).sum()
-        return self.settled_loss + loss, self.settled_cost + (self.w[rows] * self.costs[choice[rows]]).sum()
+        cost = (self.w[rows] * self.costs[0 if len(self.costs) == 1 else rows, choice[rows]]).sum()
+        return self.settled_loss + loss, self.settled_cost + cost
 
 
 def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> float:
@@ -226,13 +229,12 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     upper : float
         An upper bound on the optimal value.
     b : ndarray of shape (1 + n + k,)
-        The fit; used only at radius 0 without a box, where it sets how far the bound has to hold (``LARGEST_SCORE``).
+        The fit; used only where it sets how far the bound has to hold (``LARGEST_SCORE``).
     """
     dual = _without_forgeries(problem, dual)
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
     sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
-    cost = problem.level_changes[np.diff(dual.start)]
-    cost = cost + np.where(dual.flipped, problem.metric.label_change, 0.0)
+    cost = _level_costs(problem, dual) + np.where(dual.flipped, problem.metric.label_change, 0.0)
     possible = (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
     mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
     total = np.bincount(dual.sample, mass, problem.n_samples)
@@ -246,7 +248,8 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
 
     entropy = (mass * (entr(slope) + entr(1.0 - slope))).sum()
     spent = (mass * cost).sum()
-    relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8)
+    of_costs = 0 if problem.metric.level_costs is None else problem.n_categorical + max(problem.n_levels, default=0)
+    relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8 + of_costs)
     charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b)
     # For the rounding of the slope: t |H'(t)| is at most 40 where 1 - t is not 0.
     value = float(entropy * (1 - relative) - 40 * UNIT - charge)
@@ -260,7 +263,7 @@ def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:
     n_changes = np.diff(dual.start)
     cut = np.repeat(np.arange(len(dual.mass)), n_changes)
     n_levels = np.array([*problem.n_levels, 0])[np.where((dual.feature >= 0) & (dual.feature < m), dual.feature, m)]
-    forged = dual.level >= n_levels
+    forged = (dual.level >= n_levels) | (dual.level < -len(dual.mixtures))
     order = np.lexsort([dual.feature, cut])
     forged[order[1:]] |= (np.diff(cut[order]) == 0) & (np.diff(dual.feature[order]) == 0)
     if not forged.any():
@@ -273,6 +276,25 @@ def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:
         feature=dual.feature[honest[cut]],
         level=dual.level[honest[cut]],
     )
+
+
+def _level_costs(problem: Problem, dual: DualPoint) -> np.ndarray:
+    """What the changes of levels cost in each cut; shape (C,)."""
+    metric = problem.metric
+    if metric.level_costs is None:
+        return metric.level_changes(problem.n_categorical)[np.diff(dual.start)]
+    cut = np.repeat(np.arange(len(dual.mass)), np.diff(dual.start))
+    own = problem.z[dual.sample[cut], dual.feature]
+    shares = _mixtures(problem, dual.mixtures)
+    of_change = np.zeros(len(cut))
+    for j, costs in enumerate(metric.level_costs):
+        those = dual.feature == j
+        if isinstance(costs, np.ndarray):  # those into levels, then into the last mixture, ..., into the first
+            into = np.hstack([costs, costs @ shares[::-1, problem.levels(j)].T])
+            of_change[those] = into[own[those], dual.level[those]]
+        else:
+            of_change[those] = costs
+    return metric.level_cost * np.bincount(cut, of_change, len(dual.mass)) / metric.scale
 
 
 def _charge(
@@ -292,7 +314,7 @@ def _charge(
     """
     n = problem.n_numeric
     center, bounds, cap = _bounds(problem, upper, b)
-    intercept, numbers, levels, slack = _balance(problem, dual, v, sign, center)
+    intercept, numbers, levels, of_codes, slack = _balance(problem, dual, v, sign, center)
     wall = np.where(np.isfinite(problem.coef_bound), np.nan_to_num(dual.wall), 0.0)
     wall[0] *= problem.fit_intercept
     charge = _product(np.abs(wall), problem.coef_bound).sum() * (1 + len(b) * UNIT)
@@ -300,11 +322,13 @@ def _charge(
     matrix = np.abs(problem.level_matrix)
     terms = np.maximum((matrix > 0).sum(axis=0) - 1, 0)
     slack_categories = slack[1 + n :] @ matrix + 2 * UNIT * terms * (np.abs(levels) @ matrix)
+    slack_categories += UNIT * (len(dual.mixtures) + 8) * np.abs(of_codes).sum(axis=0)
     # The part of r_0 that penalty and wall carry stays with b_0; only the rest is taken relative to the means.
     kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
     numbers = numbers + center * kept
     slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * (abs(kept) + abs(wall[0])))
-    r = np.concatenate([[intercept], numbers, levels @ problem.level_matrix]) - wall
+    categories = levels @ problem.level_matrix + of_codes.sum(axis=0)
+    r = np.concatenate([[intercept], numbers, categories]) - wall
     slack = np.concatenate([slack[:1], slack_numbers, slack_categories]) + UNIT * (np.abs(wall) + np.abs(r))
     size = np.maximum(np.abs(r) + slack - problem.penalty, 0.0) * (1 + 2 * UNIT)
     size[0] *= problem.fit_intercept
@@ -314,18 +338,18 @@ def _charge(
 
     def total(constant: np.ndarray, per_lam: np.ndarray, capped: np.ndarray) -> float:
         """The charge: these coefficients at their caps, other numbers paid by the radius, the rest at their bounds."""
-        toll = problem.metric.numeric_distance(np.where(capped, 0.0, size)[1 : 1 + n])
+        toll = problem.metric.numeric_distance(np.where(capped | ~movable, 0.0, size)[1 : 1 + n])
         fixed, in_lam = _product(size, np.where(capped, cap, constant)), _product(size, np.where(capped, 0.0, per_lam))
-        fixed[1 : 1 + n] = np.where(capped, fixed, 0.0)[1 : 1 + n]
-        in_lam[1 : 1 + n] = 0.0
+        fixed, in_lam = np.where(capped | ~movable, fixed, 0.0), np.where(movable, 0.0, in_lam)
         excess = (spent + toll + in_lam.sum()) * (1 + (len(b) + 8) * UNIT) - problem.radius
         return float(charge + fixed.sum() + max(0.0, excess) * upper / problem.radius)
 
-    is_number = (np.arange(len(b)) >= 1) & (np.arange(len(b)) <= n)
+    movable = np.zeros(len(b), dtype=bool)  # numbers, for which lam >= dual_norm(b_N) is a bound
+    movable[1 : 1 + n] = np.isfinite(problem.metric.number_norm.of_units(n))
     totals = []
     for constant, per_lam in bounds:
         tight = cap < constant + per_lam * upper / problem.radius
-        choices = (cap < constant, tight & ~is_number, tight | is_number)
+        choices = (cap < constant, tight & ~movable, tight | movable)
         totals += [total(constant, per_lam, capped) for capped in choices]
     return min(totals)
 
@@ -337,7 +361,7 @@ def _product(size: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
 
 def _balance(
     problem: Problem, dual: DualPoint, v: np.ndarray, sign: np.ndarray, center: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """r in terms of the intercept, of the numbers less their center, and of the scores of levels.
 
     Sums over levels are exact to about 1e-25 v: v is split in two parts, and sums of the high parts, whole multiples
@@ -347,6 +371,8 @@ def _balance(
     Returns
     -------
     intercept, numbers (n,), levels (sum(n_levels),)
+    of_codes : ndarray of shape (Q, k)
+        Further parts of the balance of the slopes of categories: codes that are no levels, a row for each mixture.
     slack : ndarray of shape (1 + n + sum(n_levels),)
         How far rounding can put each of these off.
     """
@@ -355,7 +381,8 @@ def _balance(
     grid = 2.0 ** np.ceil(np.log2(max(float(v.sum()), 1e-290))) * 2.0**-50
     high = np.round(u / grid) * grid
     sums = np.zeros((2, 1 + n_levels))  # of high and low parts, for the intercept and the levels
-    mixed = np.zeros((2, 2, problem.n_categorical))  # high and low parts at mixtures, by sign of the cut and by feature
+    n_mixtures, m = len(dual.mixtures), problem.n_categorical
+    mixed = np.zeros((2, n_mixtures * m))  # high and low parts at mixtures, by mixture and by feature
     numbers, size = np.zeros(n, dtype=np.longdouble), np.zeros(n)
     original = problem.z + problem.offsets
     for begin in range(0, len(u), BLOCK):
@@ -371,9 +398,8 @@ def _balance(
             kept = np.bincount(original[sample].ravel(), np.repeat(amount[cuts], problem.n_categorical), n_levels)
             kept -= np.bincount(old, amount[cut], n_levels)
             sums[part, 1:] += kept + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
-            for side in (0, 1):
-                of_side = mixes & ((sign[cut] > 0) == (side == 0))
-                mixed[part, side] += np.bincount(feature[of_side], amount[cut[of_side]], problem.n_categorical)
+            of_mixture = (-1 - level[mixes]) * m + feature[mixes]
+            mixed[part] += np.bincount(of_mixture, amount[cut[mixes]], n_mixtures * m)
         if n:
             shifted = np.ascontiguousarray(problem.x[sample].T, dtype=np.longdouble) - center[:, None]
             numbers += (shifted * u[cuts]).sum(axis=1)
@@ -383,19 +409,27 @@ def _balance(
     slack[0] = slack[1 + n :] = 1e-25 * float(v.sum()) * len(v)
     slack[0] += 2 * UNIT * abs(sums[:, 0].sum())
     slack[1 : 1 + n] = LONG_UNIT * (_pairwise(min(len(v), BLOCK)) + len(v) / BLOCK + 4) * size + UNIT * np.abs(numbers)
+    of_codes = np.zeros((n_mixtures, problem.level_matrix.shape[1]))
     if mixed.any():
-        ordinal = np.repeat(np.arange(problem.n_categorical), problem.n_levels)
-        spread = _mixtures(problem, dual.mixture) * mixed.sum(axis=0)[:, ordinal]
+        at_mixture = mixed.sum(axis=0).reshape(n_mixtures, m)
+        spread = _mixtures(problem, dual.mixtures) * np.repeat(at_mixture, problem.n_levels, axis=1)
+        for j in problem.coded:
+            of_codes[:, problem.dummies(j)] = spread[:, problem.levels(j)][:, :-1]
+            spread[:, problem.levels(j)] = 0.0
         levels = levels + spread.sum(axis=0)
-        slack[1 + n :] += UNIT * (max(problem.n_levels) + 8) * np.abs(spread).sum(axis=0)
+        slack[1 + n :] += UNIT * (max(problem.n_levels) + 6 + n_mixtures) * np.abs(spread).sum(axis=0)
     slack[1 + n :] += 2 * UNIT * np.abs(levels)
-    return float(sums[:, 0].sum()), numbers.astype(float), levels, slack
+    return float(sums[:, 0].sum()), numbers.astype(float), levels, of_codes, slack
 
 
 def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
-    """Shares that are >= 0 and sum to 1 in each feature; shape (2, sum(n_levels))."""
-    share = np.clip(np.nan_to_num(share, posinf=0.0), 0.0, 1e100) + np.finfo(float).tiny
-    return share / np.repeat(np.add.reduceat(share, problem.offsets, axis=1), problem.n_levels, axis=1)
+    """Shares that are >= 0 and sum to 1 in each feature, means of codes that are in [-1, 1]; (Q, sum(n_levels))."""
+    clean = np.clip(np.nan_to_num(share, posinf=0.0), 0.0, 1e100) + np.finfo(float).tiny
+    if problem.n_categorical:
+        clean /= np.repeat(np.add.reduceat(clean, problem.offsets, axis=1), problem.n_levels, axis=1)
+    for j in problem.coded:
+        clean[:, problem.levels(j)] = np.clip(np.nan_to_num(share[:, problem.levels(j)]), -1.0, 1.0)
+    return clean
 
 
 def _bounds(
@@ -413,7 +447,8 @@ def _bounds(
     twice this bound, with c_1 for c. Whether labels can be changed or not, the same holds within each class, with L(-f)
     for y = 1 and L(f) for y = -1: |f(v)| <= upper / w_min + lam (c + d), where w_min is the weight of the smaller class
     and d the distance between the means of the classes. The scores of two levels of a feature differ by at most twice
-    that, so no slope of a category is larger.
+    that, so no slope of a category is larger. Features that may not change keep their levels; for what then has no
+    bound, the claim is ``LARGEST_SCORE``.
 
     Returns
     -------
@@ -427,34 +462,46 @@ def _bounds(
     n, w, x, n_b = problem.n_numeric, problem.w, problem.x, len(b)
     center = np.clip(w @ x, x.min(axis=0), x.max(axis=0)) if problem.fit_intercept else np.zeros(n)
     bounds = []
+    extent = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(n_b - 1 - n)])
+    size = np.abs(b) * extent
+    size[0] = abs(b[0] + center @ problem.numeric(b))
+    claimed = max(LARGEST_SCORE, 2 * size.max()) / np.where(extent > 0, extent, 1.0)
     if problem.radius == 0:
-        scale = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(n_b - 1 - n)])
-        size = np.abs(b) * scale
-        size[0] = abs(b[0] + center @ problem.numeric(b))
-        constant = max(LARGEST_SCORE, 2 * size.max()) / np.where(scale > 0, scale, 1.0)
-        bounds.append((constant, np.zeros(n_b)))
+        bounds.append((claimed, np.zeros(n_b)))
     else:
         # A reference level whose score is not 0 adds to f at the means, and so does the rounding of the means.
         matrix = np.abs(problem.level_matrix)
         references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
         blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))
-        all_changed, one_changed = problem.level_changes[-1], problem.level_changes[min(1, problem.n_categorical)]
+        changes = problem.metric.largest_changes(problem.n_categorical)
+        fixed = bool(np.isinf(changes).any())
+        all_changed = problem.metric.largest_distance(problem.n_categorical)
+        all_changed = float(changes[np.isfinite(changes)].sum()) if fixed else all_changed
+        of_slope = np.repeat(changes, np.array(problem.n_levels, dtype=int) - 1)
 
-        def of(constant: float, at_means: float, of_levels: float) -> tuple[np.ndarray, np.ndarray]:
-            per_lam = np.full(n_b, 2 * of_levels)
-            per_lam[0] = at_means + references * 2 * of_levels + 2 * blur
-            return constant * np.concatenate([[1 + 2 * references], np.full(n_b - 1, 2.0)]), per_lam
+        def of(constant: float, at_means: float, of_levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            per_lam = np.zeros(n_b)
+            per_lam[1 + n :] = 2 * of_levels
+            of_references = references * per_lam[1 + n :].max(initial=0.0) if references else 0.0
+            per_lam[0] = np.inf if fixed else at_means + of_references + 2 * blur
+            constants = constant * np.concatenate([[1 + 2 * references], np.full(n_b - 1, 2.0)])
+            bounded = np.isfinite(per_lam)
+            return np.where(bounded, constants, claimed), np.where(bounded, per_lam, 0.0)
 
         kappa, plus = problem.metric.label_change, problem.y > 0
         if np.isfinite(kappa):
-            bounds.append(of(upper, all_changed + kappa, one_changed + kappa))
+            bounds.append(of(upper, all_changed + kappa, of_slope + kappa))
         w_min = min(w[plus].sum(), w[~plus].sum())
         if w_min > 0:
             means = [w[rows] @ x[rows] / w[rows].sum() for rows in (plus, ~plus)]
             apart = all_changed + problem.metric.numeric_distance(means[0] - means[1]) + 2 * blur
-            bounds.append(of(upper / w_min, apart, apart))
+            apart = np.inf if fixed else apart
+            bounds.append(of(upper / w_min, apart, np.full(len(of_slope), apart)))
         if not bounds:
             bounds.append((np.full(n_b, np.inf), np.zeros(n_b)))
+        immobile = 1 + np.flatnonzero(np.isinf(problem.metric.number_norm.of_units(n)))
+        for constant, _ in bounds:
+            constant[immobile] = claimed[immobile]
     cap = np.divide(upper, problem.penalty, out=np.full(n_b, np.inf), where=problem.penalty > 0)
     cap = np.minimum(problem.coef_bound, cap)
     cap[0] += _product(np.abs(center), cap[1 : 1 + n]).sum()

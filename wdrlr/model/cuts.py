@@ -7,6 +7,7 @@ the paper's set W^+, those with the other label its set W^-.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -52,9 +53,8 @@ class Cuts:
 
     def costs(self, problem: Problem) -> np.ndarray:
         """Transport cost d((x_i, z, y), (x_i, z_i, y_i)) of each cut; shape (C,)."""
-        n_changes = (self.z != problem.z[self.sample]).sum(axis=1)
         flip = np.where(self.flipped, problem.metric.label_change, 0.0)
-        return problem.level_changes[n_changes] + flip
+        return problem.metric.level_distance(problem.z[self.sample], self.z) + flip
 
 
 def join(*several: Cuts) -> Cuts:
@@ -78,13 +78,21 @@ def initial_cuts(problem: Problem) -> Cuts:
 
 
 def count_all_cuts(problem: Problem) -> int:
-    """How many cuts ``all_cuts`` has."""
-    n_points = 1 if problem.radius == 0 else prod(problem.n_levels)
+    """How many cuts ``all_cuts`` has, those of an infinite cost included."""
+    n_points = 1 if problem.radius == 0 else prod(len(values) for values in _values(problem))
     return problem.n_samples * n_points * len(problem.label_flips)
 
 
+def _values(problem: Problem) -> list[range]:
+    """What each feature can be: its levels, or all codes, among which the levels are."""
+    values = [range(levels) for levels in problem.n_levels]
+    for j in problem.coded:
+        values[j] = range(problem.n_levels[j], problem.n_levels[j] + 2 ** (problem.n_levels[j] - 1))
+    return values
+
+
 def all_cuts(problem: Problem, at_most: int) -> Cuts:
-    """Every cut of Theorem 1's program, exponentially many in m.
+    """Every cut of Theorem 1's program that has a finite cost, exponentially many in m.
 
     Raises
     ------
@@ -99,7 +107,10 @@ def all_cuts(problem: Problem, at_most: int) -> Cuts:
             f"the monolithic program has {n_cuts:,} constraints, more than the {at_most:,} allowed; "
             'use solver="column-constraint", which adds only those that matter.'
         )
-    z = np.indices(problem.n_levels).reshape(problem.n_categorical, prod(problem.n_levels)).T
-    sample = np.repeat(np.arange(problem.n_samples), len(z))
-    z = np.tile(z, (problem.n_samples, 1)).astype(problem.z.dtype)
-    return join(*(Cuts(sample, z, np.full(len(sample), flipped)) for flipped in problem.label_flips))
+    points = np.array(list(product(*_values(problem))), dtype=problem.z.dtype)
+    sample = np.repeat(np.arange(problem.n_samples), len(points))
+    z = np.tile(points, (problem.n_samples, 1))
+    every = join(*(Cuts(sample, z, np.full(len(sample), flipped)) for flipped in problem.label_flips))
+    every = every[np.isfinite(every.costs(problem))]
+    # A code may be the sample's own level, which costs nothing.
+    return join(initial_cuts(problem), every) if problem.any_code else every

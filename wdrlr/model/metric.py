@@ -119,18 +119,64 @@ def _norm(vector: np.ndarray, order: float) -> float:
     return float(unit * np.linalg.norm(vector / unit, order))
 
 
+@dataclass(frozen=True, eq=False)
+class Weighted(Norm):
+    """||costs * v||: the numbers of a table on scales of their own.
+
+    Parameters
+    ----------
+    base : Norm
+    costs : ndarray of shape (n,)
+        What a move of each number by 1 costs, > 0; inf: the number may not move, and any slope is free.
+    """
+
+    base: Norm
+    costs: np.ndarray
+
+    def value(self, v: np.ndarray) -> float:
+        return self.base.value(np.multiply(self.costs, v, out=np.zeros(len(v)), where=v != 0))
+
+    def dual(self, b: np.ndarray) -> float:
+        return self.base.dual(b / self.costs)
+
+    def steepest(self, b: np.ndarray, length: float = 1.0) -> np.ndarray:
+        return self.base.steepest(b / self.costs, length) / self.costs
+
+    def aligned(self, b: np.ndarray, near: np.ndarray, length: float) -> np.ndarray:
+        scaled = np.multiply(self.costs, near, out=np.zeros(len(near)), where=np.isfinite(self.costs))
+        return self.base.aligned(b / self.costs, scaled, length) / self.costs
+
+    def of_units(self, n: int) -> np.ndarray:
+        return self.costs * self.base.of_units(n)
+
+    def form(self, n: int) -> tuple[float, np.ndarray]:
+        order, matrix = self.base.form(n)
+        return order, matrix * np.where(np.isfinite(self.costs), self.costs, 0.0)
+
+    def dual_form(self, n: int) -> tuple[float, np.ndarray]:
+        order, matrix = self.base.dual_form(n)
+        return order, matrix / self.costs
+
+
 NORMS: dict[str, Norm] = {"l1": L1(), "l2": L2(), "linf": LInf()}
 """The norms by name."""
 
 
-@dataclass(frozen=True)
+LevelCosts = float | np.ndarray
+"""Of a categorical feature: what a change into any other level costs, or a (K, K) matrix from the row's level to the
+column's, >= 0 with a zero diagonal. inf: may not happen."""
+
+
+@dataclass(frozen=True, eq=False)
 class GroundMetric:
     """The distance between two data points (x, z, y) and (x', z', y').
 
-        d = ( ||x - x'|| + level_cost (sum_j [z_j != z'_j])^(1/p) + kappa [y != y'] ) / scale
+        d = ( ||x - x'|| + level_cost sum_j D_j(z_j, z'_j) + kappa [y != y'] ) / scale
 
-    with x in R^n (numbers), z_j one of k_j levels (categories) and y in {-1, +1} (label).
-    Source: Definition 2; the paper has level_cost = scale = 1, its public code scale = n + m + kappa.
+    with x in R^n (numbers), z_j one of k_j levels (categories) and y in {-1, +1} (label). In the paper (Definition 2)
+    all changes cost the same and the sum is (sum_j [z_j != z'_j])^(1/p); level_cost = scale = 1, in its public code
+    scale = n + m + kappa. Costs that differ need p = 1. They need not be symmetric, nor satisfy the triangle
+    inequality: the dual of Theorem 1 uses neither.
 
     Parameters
     ----------
@@ -143,7 +189,11 @@ class GroundMetric:
     scale : float
         What the whole distance is divided by.
     level_cost : float
-        Distance between any two levels, > 0.
+        What changes of levels cost is multiplied by, > 0.
+    level_costs : tuple of m LevelCosts, or None
+        D_j of each feature. None: all changes cost 1.
+    number_costs : ndarray of shape (n,) or None
+        What numbers are multiplied by in the norm, > 0; inf: may not move. None: 1.
     """
 
     label_cost: float
@@ -151,20 +201,53 @@ class GroundMetric:
     norm: str = "l1"
     scale: float = 1.0
     level_cost: float = 1.0
+    level_costs: tuple[LevelCosts, ...] | None = None
+    number_costs: np.ndarray | None = None
 
     @property
     def number_norm(self) -> Norm:
         """The norm on the numeric features, without ``scale``."""
-        return NORMS[self.norm]
+        norm = NORMS[self.norm]
+        return norm if self.number_costs is None else Weighted(norm, self.number_costs)
 
     @property
     def label_change(self) -> float:
-        """Distance between the two labels: kappa / scale."""
+        """Distance of a label from the other one: kappa / scale."""
         return self.label_cost / self.scale
 
     def level_changes(self, m: int) -> np.ndarray:
-        """Distance between two z that differ in 0, 1, ..., m features; shape (m + 1,)."""
+        """Distance of two z that differ in 0, ..., m features where all changes cost the same; shape (m + 1,)."""
         return self.level_cost * np.arange(m + 1.0) ** (1.0 / self.p) / self.scale
+
+    def level_distance(self, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """d_C of rows of level codes, from ``old`` to ``new`` (both (C, m)); shape (C,)."""
+        changed = old != new
+        if self.level_costs is None:
+            return self.level_changes(old.shape[1])[changed.sum(axis=1)]
+        total = np.zeros(len(old))
+        for j, costs in enumerate(self.level_costs):
+            if isinstance(costs, np.ndarray):
+                total += costs[old[:, j], new[:, j]]
+            else:
+                total[changed[:, j]] += costs
+        return self.level_cost * total / self.scale
+
+    def largest_changes(self, m: int) -> np.ndarray:
+        """The largest distance of two z that differ in one given feature; shape (m,)."""
+        if self.level_costs is None:
+            return np.full(m, self.level_changes(1)[1])
+        return self.level_cost * np.array([np.max(costs) for costs in self.level_costs]) / self.scale
+
+    def largest_distance(self, m: int) -> float:
+        """No two z are farther apart."""
+        return float(self.level_changes(m)[-1] if self.level_costs is None else self.largest_changes(m).sum())
+
+    def typical_change(self, m: int) -> float:
+        """The middle one of the features' largest finite costs, a unit for distances; 0 if no level can be changed."""
+        if self.level_costs is None:
+            return float(self.level_changes(1)[1]) if m else 0.0
+        costs = largest_finite(self.level_costs)
+        return self.level_cost * float(np.median(costs[costs > 0])) / self.scale if (costs > 0).any() else 0.0
 
     def dual_norm(self, b_numeric: np.ndarray) -> float:
         """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 1)."""
@@ -173,14 +256,27 @@ class GroundMetric:
         return float(self.scale * self.number_norm.dual(b_numeric))
 
     def numeric_distance(self, shift: np.ndarray) -> float:
-        """Distance between two points that differ only in their numbers, by ``shift`` (shape (n,))."""
+        """Distance of two points whose numbers differ by ``shift`` (shape (n,)) and nothing else does."""
         if shift.size == 0:
             return 0.0
         return float(self.number_norm.value(shift) / self.scale)
 
 
+def largest_finite(level_costs: tuple[LevelCosts, ...]) -> np.ndarray:
+    """The largest finite cost of each feature, 0 if all its changes are forbidden; shape (m,)."""
+    return np.array([np.max(np.where(np.isfinite(costs), costs, 0.0)) for costs in level_costs])
+
+
 def ground_metric(
-    label_cost: float | str, n: int, m: int, *, p: float = 1.0, norm: str = "l1", metric_scale: str | None = None
+    label_cost: float | str,
+    n: int,
+    m: int,
+    *,
+    p: float = 1.0,
+    norm: str = "l1",
+    metric_scale: str | None = None,
+    level_costs: tuple[LevelCosts, ...] | None = None,
+    number_costs: np.ndarray | None = None,
 ) -> GroundMetric:
     """The ground metric for data with n numbers and m categories.
 
@@ -190,12 +286,15 @@ def ground_metric(
         kappa; "n_categorical" is the paper's choice kappa = m and needs m > 0.
     metric_scale : None or "unit"
         "unit" divides the metric by n + m + kappa, so that for p = 1 and numbers in [0, 1] with the l1 norm
-        no two points are more than 1 apart.
+        no two points are more than 1 apart; with costs of their own, n and m become the sums of the numbers' and of
+        the features' largest finite costs.
+    level_costs, number_costs
+        As in ``GroundMetric``; None where all are 1.
 
     Raises
     ------
     ValueError
-        If an argument is outside its range, or "unit" meets an infinite kappa.
+        If an argument is outside its range, or "unit" meets an infinite kappa, or costs meet p other than 1.
     """
     if label_cost == "n_categorical":
         if m == 0:
@@ -210,6 +309,8 @@ def ground_metric(
         raise ValueError(f"p must be a positive finite number, not {p!r}.")
     if np.log(max(m, 1)) / p > 700:
         raise ValueError(f"p = {p!r} is too small: {m} changes would cost {m}^(1/p), which is not finite.")
+    if p != 1 and not (level_costs is None and number_costs is None):
+        raise ValueError(f"feature_costs need p = 1, not {p!r}: the cost of several changes is the sum of theirs.")
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}.")
     if metric_scale not in (None, "unit"):
@@ -219,5 +320,9 @@ def ground_metric(
             'metric_scale="unit" divides by n + m + kappa and needs a finite label_cost; '
             "use metric_scale=None with label_cost=inf."
         )
-    scale = n + m + label_cost if metric_scale == "unit" else 1.0
-    return GroundMetric(label_cost=float(label_cost), p=float(p), norm=norm, scale=float(scale))
+    scale = 1.0
+    if metric_scale == "unit":
+        of_numbers = n if number_costs is None else number_costs[np.isfinite(number_costs)].sum()
+        of_levels = m if level_costs is None else largest_finite(level_costs).sum()
+        scale = float(of_numbers + of_levels + label_cost)
+    return GroundMetric(float(label_cost), float(p), norm, scale, level_costs=level_costs, number_costs=number_costs)

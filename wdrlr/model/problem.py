@@ -26,6 +26,11 @@ def log_loss(a: np.ndarray) -> np.ndarray:
     return np.maximum(a, 0.0) + np.log1p(np.exp(-np.abs(a)))
 
 
+def codes(number: np.ndarray, width: int) -> np.ndarray:
+    """The -1/+1 codes with these numbers, see ``Problem.any_code``; shape (number of these, width)."""
+    return 2.0 * (number[:, None] >> np.arange(width) & 1) - 1.0
+
+
 def level_offsets(n_levels: tuple[int, ...]) -> np.ndarray:
     """The index of each feature's first level when all levels are numbered consecutively; shape (m,)."""
     return np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
@@ -58,6 +63,10 @@ class Problem:
         Coefficient j lies in [-coef_bound_j, coef_bound_j]; one number stands for all. inf: not bounded.
     fit_intercept : bool
         If False, b_0 = 0.
+    any_code : bool
+        False: C in the paper, each feature has one of its levels. True: the adversary of the paper's public code, who
+        can also give a feature with three or more levels any -1/+1 code of its dummies ("pm1" coding), at the cost of a
+        change. Such a code is numbered n_levels_j + sum_v 2^v [dummy v is +1] among the levels.
     """
 
     x: np.ndarray
@@ -71,6 +80,7 @@ class Problem:
     penalty: np.ndarray
     coef_bound: np.ndarray = field(default_factory=lambda: np.array(np.inf))
     fit_intercept: bool = True
+    any_code: bool = False
     offsets: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,9 +104,18 @@ class Problem:
         return 1 + self.n_numeric + self.level_matrix.shape[1]
 
     @cached_property
-    def level_changes(self) -> np.ndarray:
-        """Transport cost of changing 0, ..., m categorical features; shape (m + 1,)."""
-        return self.metric.level_changes(self.n_categorical)
+    def coded(self) -> np.ndarray:
+        """The features that can have codes which are no levels; shape (number of these,)."""
+        return np.flatnonzero(np.array(self.n_levels, dtype=int) >= 3) if self.any_code else np.zeros(0, dtype=int)
+
+    def levels(self, j: int) -> slice:
+        """Where the levels of feature j are among all of them."""
+        return slice(int(self.offsets[j]), int(self.offsets[j]) + self.n_levels[j])
+
+    def dummies(self, j: int) -> slice:
+        """Where the slopes of feature j are among b_C."""
+        start = int(self.offsets[j]) - j
+        return slice(start, start + self.n_levels[j] - 1)
 
     @cached_property
     def balance_limits(self) -> np.ndarray:
@@ -133,10 +152,13 @@ class Problem:
         return at_first + (self.x - first) @ slopes + scores[self.z + self.offsets].sum(axis=1)
 
     def design(self, sample: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """The rows whose product with b is f(x_sample, z); shape (C, 1 + n + k)."""
+        """The rows whose product with b is f(x_sample, z), for levels or codes z (C, m); shape (C, 1 + n + k)."""
         categories = np.zeros((len(sample), self.level_matrix.shape[1]))
         for j, start in enumerate(self.offsets):
-            categories += self.level_matrix[start + z[:, j]]
+            is_level = z[:, j] < self.n_levels[j]
+            categories[is_level] += self.level_matrix[start + z[is_level, j]]
+            if not is_level.all():
+                categories[~is_level, self.dummies(j)] = codes(z[~is_level, j] - self.n_levels[j], self.n_levels[j] - 1)
         return np.column_stack([np.full(len(sample), float(self.fit_intercept)), self.x[sample], categories])
 
     def feasible(self, b: np.ndarray) -> np.ndarray:

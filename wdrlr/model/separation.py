@@ -1,12 +1,22 @@
 """Separation: the most violated constraint of every sample (Algorithm 2 of the paper), and with it F itself.
 
-For fixed coefficients the constraint of a sample i, a z and a label y is violated most where
+For fixed coefficients the constraint of sample i, a z and a label y is violated most where
 
     L(-y f(x_i, z)) - lam d_C(z, z_i) - lam kappa [y != y_i]
 
-is largest. If z changes d features of z_i, it should change those d that raise -y f most, each to its best other
-level. So there are m + 1 candidates per sample and label: those that change the first d features, in the order of
-their gains.
+is largest. Where all changes cost the same, each changed feature should go to its best other level, and if d features
+are changed, it should be those that raise -y f most: m + 1 candidates for each sample and label.
+
+Where costs differ (p = 1), L(a) = max over t in [0, 1] of [t a + H(t)], H the entropy of (t, 1 - t), exchanges the
+maxima:
+
+    max over z of [ L(a + sum_j g_j(z_j)) - lam sum_j D_j(z_ij, z_j) ]
+        = max over t of [ H(t) + t a + sum_j max over v of ( t g_j(v) - lam D_j(z_ij, v) ) ]
+
+with g_j(v) what level v adds to -y f. As t grows from 0 to 1, feature j walks along the vertices of the upper concave
+envelope of its points (D_j, g_j), one step at a time, where t / lam passes cost / gain of that step. So the candidates
+are the first d steps of all features in the order of gain / cost, d = 0, 1, ..., whatever lam is; changing features in
+the order of their gains is the case of one cost.
 """
 
 from __future__ import annotations
@@ -18,14 +28,29 @@ import numpy as np
 from wdrlr.model.problem import Problem, log_loss
 
 
-class Candidates(NamedTuple):
-    """The m + 1 candidates of every sample for one of the two labels (the set W of Algorithm 2)."""
+class Steps(NamedTuple):
+    """Along the envelope of each feature, from each level: D columns, a step each, several for a feature.
 
-    argument: np.ndarray  # (N, m + 1): -y f after the best d = 0, ..., m changes
-    gain: np.ndarray  # (N, m): by how much the best change of each feature raises -y f
-    entry: np.ndarray  # (N, m): the index in ``other`` of the level that it leads to
-    other: np.ndarray  # (2 sum(n_levels),): for every level the best other level, for labels +1, then for -1
-    cost: np.ndarray  # (m + 1,): transport cost of d changes, including the label's
+    The tables, of V = sum(n_levels) levels, are for labels +1 and then for -1, laid end to end. Where a level has fewer
+    steps than others of its feature, gain and cost are 0.
+    """
+
+    feature: np.ndarray  # (D,)
+    number: np.ndarray  # (D,): 0 for the first step of a feature, and so on
+    gain: np.ndarray  # (2 V, S): by how much each step raises -y f
+    cost: np.ndarray  # (2 V, S): its transport cost; all are 1 where the metric counts changes
+    steepness: np.ndarray  # (2 V, S): gain / cost, falling from step to step; -inf for no step
+    level: np.ndarray  # (2 V, S): the level that it leads to
+
+
+class Candidates(NamedTuple):
+    """The D + 1 candidates of every sample for one of the two labels (the set W of Algorithm 2)."""
+
+    argument: np.ndarray  # (N, D + 1): -y f after the first d = 0, ..., D steps
+    cost: np.ndarray  # (1, D + 1) or (N, D + 1): transport cost, the label's included
+    rank: np.ndarray  # (N, D): by this the steps are ordered, the largest first
+    entry: np.ndarray  # (N, D): the rows of the tables of ``steps``
+    steps: Steps
 
 
 class Worst(NamedTuple):
@@ -33,12 +58,12 @@ class Worst(NamedTuple):
 
     value: np.ndarray  # (N,): L(a) - lam * cost
     argument: np.ndarray  # (N,): a = -y f at the worst z
-    n_changes: np.ndarray  # (N,): the number of features in which the worst z differs from z_i
+    n_steps: np.ndarray  # (N,): the number of steps; that of changed features where each has one
     z: np.ndarray  # (N, m): level codes
 
 
 def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
-    """Algorithm 2 for all samples at once, in time O(k + N (n + m log m)).
+    """Algorithm 2 for all samples at once, in time O(k + N (n + D log D)), D = m if all changes cost the same.
 
     Parameters
     ----------
@@ -47,38 +72,138 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
         Whether the label is the other one (second constraint set of Theorem 1) or the sample's own (first).
     """
     y = -problem.y if flipped else problem.y
-    scores = problem.level_scores(b)
-    # A label +1 suffers from low scores, a label -1 from high ones. A feature with one level has no other level.
-    others = np.stack(_best_other_levels(scores, problem.n_levels))
-    position = others + np.repeat(problem.offsets, problem.n_levels)
-    gains = np.where(others >= 0, np.array([[-1.0], [1.0]]) * (scores[np.maximum(position, 0)] - scores), -np.inf)
-    entry = problem.z + problem.offsets + np.where(y > 0, 0, len(scores))[:, None]  # index into the two tables joined
-    gain = gains.ravel()[entry]
-    argument = np.empty((problem.n_samples, problem.n_categorical + 1))
+    steps = envelope_steps(problem, b)
+    label = np.where(y > 0, 0, sum(problem.n_levels))[:, None]
+    entry = (problem.z + problem.offsets)[:, steps.feature] + label
+    gain = steps.gain[entry, steps.number]
+    argument = np.empty((problem.n_samples, gain.shape[1] + 1))
     argument[:, 0] = -y * problem.decision(b)
-    np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
+    label_cost = problem.metric.label_change if flipped else 0.0
+    rank = steps.steepness[entry, steps.number]
+    if problem.metric.level_costs is None:
+        np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
+        cost = problem.metric.level_changes(gain.shape[1])[None] + label_cost
+    else:
+        order = np.argsort(-rank, axis=1, kind="stable")
+        np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1, out=argument[:, 1:])
+        cost = np.full(argument.shape, label_cost)
+        cost[:, 1:] += np.cumsum(np.take_along_axis(steps.cost[entry, steps.number], order, axis=1), axis=1)
     argument[:, 1:] += argument[:, :1]
-    cost = problem.level_changes + (problem.metric.label_change if flipped else 0.0)
-    return Candidates(argument, gain, entry, others.ravel(), cost)
+    return Candidates(argument, cost, rank, entry, steps)
 
 
 def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) -> Worst:
-    """The worst z of every sample, for its own or the other label; ties go to the fewest changes."""
-    of_label = candidates(problem, b, flipped)
-    values = log_loss(of_label.argument) - lam * of_label.cost
-    n_changes = np.argmax(values, axis=1)
+    """The worst z of every sample, for its own or the other label; ties go to the fewest steps."""
+    found = candidates(problem, b, flipped)
+    values = log_loss(found.argument) - lam * found.cost
+    n_steps = np.argmax(values, axis=1)
     everyone = np.arange(problem.n_samples)
-    z = changed(problem, of_label, n_changes)
-    return Worst(values[everyone, n_changes], of_label.argument[everyone, n_changes], n_changes, z)
+    z = changed(problem, found, n_steps)
+    return Worst(values[everyone, n_steps], found.argument[everyone, n_steps], n_steps, z)
 
 
 def changed(
-    problem: Problem, of_label: Candidates, n_changes: np.ndarray, sample: np.ndarray | slice = slice(None)
+    problem: Problem, found: Candidates, n_steps: np.ndarray, sample: np.ndarray | slice = slice(None)
 ) -> np.ndarray:
-    """The level codes of the candidates with these numbers of changes, for all samples or those given; shape (., m)."""
-    order = np.argsort(-of_label.gain[sample], axis=1, kind="stable")
-    rank = np.argsort(order, axis=1)
-    return np.where(rank < n_changes[:, None], of_label.other[of_label.entry[sample]], problem.z[sample])
+    """The candidate of every sample (or of those given) with its number of steps, as level codes; shape (., m)."""
+    steps, entry = found.steps, found.entry[sample]
+    order = np.argsort(-found.rank[sample], axis=1, kind="stable")
+    taken = np.argsort(order, axis=1) < n_steps[:, None]
+    z = problem.z[sample].copy()
+    for number in range(steps.gain.shape[1]):  # a later step of a feature counts
+        those = steps.number == number
+        feature = steps.feature[those]
+        z[:, feature] = np.where(taken[:, those], steps.level[entry[:, those], number], z[:, feature])
+    return z
+
+
+def envelope_steps(problem: Problem, b: np.ndarray) -> Steps:
+    """The steps of all features from all levels, for both labels.
+
+    Where a level has one cost to all others there is one step, to the best of these, even if it does not pay. Features
+    that cannot be changed have none.
+    """
+    scores, metric, m = problem.level_scores(b), problem.metric, problem.n_categorical
+    unit = metric.level_cost / metric.scale
+    single = np.ones(m)
+    matrices = {}
+    for j, costs in enumerate(metric.level_costs or ()):
+        if isinstance(costs, np.ndarray):
+            matrices[j], single[j] = unit * costs, np.inf
+        else:
+            single[j] = unit * costs
+    changeable = np.isfinite(single) & (np.array(problem.n_levels, dtype=int) > 1)
+    n_steps = changeable.astype(int)
+    of_label = []
+    # A label +1 suffers from low scores, a label -1 from high ones.
+    for sign, best in zip((-1.0, 1.0), _best_other_levels(scores, problem.n_levels), strict=True):
+        position = best + np.repeat(problem.offsets, problem.n_levels)
+        gain, level = sign * (scores[np.maximum(position, 0)] - scores), best.copy()
+        for j in problem.coded:
+            slopes = sign * b[1 + problem.n_numeric :][problem.dummies(j)]
+            gain[problem.levels(j)] = np.abs(slopes).sum() - sign * scores[problem.levels(j)]
+            level[problem.levels(j)] = problem.n_levels[j] + ((slopes >= 0) << np.arange(len(slopes))).sum()
+        several = {j: _envelope(sign * scores[problem.levels(j)], costs) for j, costs in matrices.items()}
+        for j, envelope in several.items():
+            n_steps[j] = max(n_steps[j], envelope[0].shape[1])
+        of_label.append((gain, level, several))
+    shape = (2, sum(problem.n_levels), max(n_steps.max(initial=0), 1))
+    gains, costs, steepness = np.zeros(shape), np.zeros(shape), np.full(shape, -np.inf)
+    levels = np.zeros(shape, dtype=int)
+    of_level = np.repeat(np.where(changeable, single, 1.0), problem.n_levels)
+    for side, (gain, level, several) in enumerate(of_label):
+        gains[side, :, 0], costs[side, :, 0], steepness[side, :, 0] = gain, of_level, gain / of_level
+        levels[side, :, 0] = level
+        for j, envelope in several.items():
+            width = envelope[0].shape[1]
+            for table, none, of_feature in zip(
+                (gains, costs, steepness, levels), (0, 0, -np.inf, 0), envelope, strict=True
+            ):
+                table[side, problem.levels(j)] = none
+                table[side, problem.levels(j), :width] = of_feature
+    feature = np.repeat(np.arange(m), n_steps)
+    number = np.arange(len(feature)) - np.repeat(np.cumsum(n_steps) - n_steps, n_steps)
+    tables = (table.reshape(-1, shape[2]) for table in (gains, costs, steepness, levels))
+    return Steps(feature, number, *tables)
+
+
+def _envelope(score: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The steps along the upper concave envelope of the points (cost_uv, score_v), v = 0, 1, ..., from each u.
+
+    From u, and from each vertex, the next one is the point of higher score to which the chord is steepest; the farthest
+    of these, so that of points which cost nothing it is the highest.
+
+    Parameters
+    ----------
+    score, cost : ndarrays of shapes (K,) and (K, K)
+
+    Returns
+    -------
+    gain, cost, steepness, level : ndarrays of shape (K, number of steps)
+        As in ``Steps``.
+    """
+    every = np.arange(len(score))
+    here, paid, last = every, np.zeros(len(score)), np.full(len(score), np.inf)
+    steps = []
+    while True:
+        higher = score - score[here][:, None]
+        dearer = np.maximum(cost - paid[:, None], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chord = np.where((higher > 0) & np.isfinite(cost), higher / dearer, -np.inf)
+        steepest = chord.max(axis=1)
+        goes_on = steepest > -np.inf
+        if not goes_on.any():
+            break
+        to = np.argmax(np.where(chord == steepest[:, None], higher, -np.inf), axis=1)
+        # An envelope's steepness falls; where two chords are equal, rounding could make it rise.
+        last = np.where(goes_on, np.minimum(steepest, last), -np.inf)
+        gain, price = np.where(goes_on, higher[every, to], 0.0), np.where(goes_on, dearer[every, to], 0.0)
+        steps.append((gain, price, last, np.where(goes_on, to, 0)))
+        here, paid = np.where(goes_on, to, here), np.where(goes_on, cost[every, to], paid)
+    if not steps:
+        return (*np.zeros((3, len(score), 0)), np.zeros((len(score), 0), dtype=int))
+    gain, price, steepness, level = (np.stack(parts, axis=1) for parts in zip(*steps, strict=True))
+    return gain, price, steepness, level
 
 
 def _best_other_levels(scores: np.ndarray, n_levels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -42,6 +42,6 @@ def with_distance_unit(problem: Problem, smallest_column: float) -> Problem:
     metric = problem.metric
     if problem.radius == 0:
         return replace(problem, metric=GroundMetric(np.inf, norm=metric.norm))
-    cost = float(metric.level_changes(1)[1]) if problem.n_categorical else smallest_column / metric.scale
+    cost = metric.typical_change(problem.n_categorical) or smallest_column / metric.scale
     unit = power_of_two(max(cost, problem.radius))
     return replace(problem, metric=replace(metric, scale=metric.scale * unit), radius=problem.radius / unit)

@@ -87,7 +87,7 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
     Parameters
     ----------
     problem : Problem
-        Its penalty and bounds play no role.
+        Its penalty and bounds play no role. Not one with ``any_code``, whose atoms are no levels.
     b : ndarray of shape (1 + n + k,)
         Any coefficients, fitted or not.
     eta : float
@@ -105,18 +105,18 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
         raise ValueError(f"eta, the share of a row's mass that escapes, must be above 0 and at most 1, not {eta!r}.")
     by_label = [candidates(problem, b, flipped) for flipped in problem.label_flips]
     losses = log_loss(np.hstack([of_label.argument for of_label in by_label]))
-    costs = np.concatenate([of_label.cost for of_label in by_label])
+    costs = np.hstack([of_label.cost for of_label in by_label])
     gain = problem.metric.dual_norm(problem.numeric(b))
     choice, split, split_choice, split_mass, unspent = _spend(problem, losses, costs, gain)
 
     # One atom per sample, then the one that is split off, if any.
     sample = np.r_[np.arange(problem.n_samples), split]
     choice = np.r_[choice, split_choice]
-    flipped, n_changes = np.divmod(choice, problem.n_categorical + 1)
+    flipped, n_steps = np.divmod(choice, by_label[0].argument.shape[1])
     z = np.empty((len(sample), problem.n_categorical), dtype=problem.z.dtype)
     for flip, of_label in enumerate(by_label):
         atoms = flipped == flip
-        z[atoms] = changed(problem, of_label, n_changes[atoms], sample[atoms])
+        z[atoms] = changed(problem, of_label, n_steps[atoms], sample[atoms])
     y = np.where(flipped == 1, -1.0, 1.0) * problem.y[sample]
     x = problem.x[sample]
     mass = np.r_[problem.w, split_mass]
@@ -152,7 +152,7 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
 def _spend(
     problem: Problem, losses: np.ndarray, costs: np.ndarray, gain: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-    """Solve nature's linear program; ``losses`` (N, C) and ``costs`` (C,) are those of the candidates.
+    """Solve nature's linear program; ``losses`` (N, C) and ``costs`` (1 or N, C) are those of the candidates.
 
     Returns
     -------
@@ -163,13 +163,14 @@ def _spend(
     unspent : float
         The unspent part of the radius.
     """
-    sample, target, steepness, cost = _envelope_steps(losses, costs, gain)
+    first = np.argmax(np.where(costs <= 0, losses, -np.inf), axis=1)  # changes that cost nothing come first
+    sample, target, steepness, cost = _envelope_steps(losses, costs, first, gain)
     # The steps of one sample come in order and with falling steepness, and a stable sort keeps them in order.
     order = np.argsort(-steepness, kind="stable")
     sample, target = sample[order], target[order]
     spent = np.cumsum(problem.w[sample] * cost[order])
     taken = int(np.searchsorted(spent, problem.radius * (1 + ROUNDING), side="right"))
-    choice = np.zeros(problem.n_samples, dtype=int)
+    choice = first.copy()
     choice[sample[:taken]] = target[:taken]  # the last step of a sample counts
     unspent = problem.radius - (spent[taken - 1] if taken else 0.0)
     if unspent <= ROUNDING * problem.radius:
@@ -182,9 +183,9 @@ def _spend(
 
 
 def _envelope_steps(
-    losses: np.ndarray, costs: np.ndarray, gain: float
+    losses: np.ndarray, costs: np.ndarray, first: np.ndarray, gain: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The steps along the concave envelope of the points (cost_c, loss_ic) of every sample, from the first point on.
+    """The steps along the concave envelope of the points (cost_c, loss_ic) of every sample, from its first point on.
 
     Only steps that pay are taken: steepness (loss over cost) above 0 and at least ``gain``. From each vertex the next
     is the one to which the chord is steepest, for all samples at once.
@@ -195,11 +196,11 @@ def _envelope_steps(
         The sample, the candidate to which the step leads, and loss over cost and cost of the step.
     """
     active = np.arange(len(losses))
-    here = np.zeros(len(losses), dtype=int)
+    here, costs = first.copy(), np.broadcast_to(costs, losses.shape)
     last = np.full(len(losses), np.inf)
     steps = []
     while active.size:
-        further = costs - costs[here[active], None]
+        further = costs[active] - costs[active, here[active], None]
         further[further <= 0] = np.inf
         chords = (losses[active] - losses[active, here[active], None]) / further
         target = np.argmax(chords, axis=1)
@@ -216,7 +217,7 @@ def _envelope_steps(
 
 def _costs(problem: Problem, sample: np.ndarray, x: np.ndarray, z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The ground metric between atoms and the samples that they come from; shape (A,)."""
-    cost = problem.level_changes[(z != problem.z[sample]).sum(axis=1)]
+    cost = problem.metric.level_distance(problem.z[sample], z)
     cost = cost + np.where(y != problem.y[sample], problem.metric.label_change, 0.0)
     shift = x - problem.x[sample]
     moved = np.flatnonzero(shift.any(axis=1))

@@ -73,16 +73,16 @@ def optimal_constant(problem: Problem) -> tuple[np.ndarray, DualPoint] | None:
     coupled = problem.n_samples * problem.n_categorical**2 <= LARGEST_COUPLING
     if w_min == 0 or problem.metric.p < 1 or not (flips or problem.fit_intercept) or not coupled:
         return None
-    probability, mixture, cost = _towards_each_other(problem, 0.5 if flips else 1.0)
+    probability, mixtures, cost = _towards_each_other(problem, 0.5 if flips else 1.0)
     if problem.radius < (kappa * (0.5 - w_min) + cost if flips else cost):
         return None
     larger = problem.y == (1.0 if problem.w[problem.y > 0].sum() >= 0.5 else -1.0)
     slope = expit(-problem.y * b[0])
     if not flips:
         probability[larger] = 0.0
-        return b, _spread(problem, probability, mixture, np.ones(problem.n_samples), slope)
+        return b, _spread(problem, probability, mixtures, np.ones(problem.n_samples), slope)
     surplus = np.where(larger, 1.0 - w_min / (1.0 - w_min), 0.0)
-    return b, _joined(_stay(problem, surplus / 2, slope), _spread(problem, probability, mixture, 1.0 - surplus, slope))
+    return b, _joined(_stay(problem, surplus / 2, slope), _spread(problem, probability, mixtures, 1.0 - surplus, slope))
 
 
 def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -92,7 +92,7 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
     -------
     probability : ndarray of shape (N, m)
         With which a sample's level is changed.
-    mixture : ndarray of shape (2, sum(n_levels))
+    mixtures : ndarray of shape (2, sum(n_levels))
         Where it then goes, for label -1 and for label +1.
     cost : float
         Transport cost of moving as much mass as the smaller class has, in both classes a half or in one the whole way.
@@ -101,8 +101,8 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
     weight = {side: problem.w[rows].sum() for side, rows in enumerate((minus, plus))}
     w_min = min(weight.values())
     probability = np.zeros((problem.n_samples, problem.n_categorical))
-    mixture = np.zeros((2, sum(problem.n_levels)))
-    variation = 0.0
+    mixtures = np.zeros((2, sum(problem.n_levels)))
+    transport, largest = 0.0, problem.metric.largest_changes(problem.n_categorical)
     for j, (start, levels) in enumerate(zip(problem.offsets, problem.n_levels, strict=True)):
         share = [
             np.bincount(problem.z[rows, j], problem.w[rows], levels) / weight[side]
@@ -112,12 +112,16 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
             surplus = share[side] - share[1 - side]
             leaves = part * np.maximum(surplus, 0.0) / np.where(share[side] > 0, share[side], 1.0)
             probability[rows, j] = leaves[problem.z[rows, j]]
-            mixture[side, start : start + levels] = np.maximum(-surplus, 0.0)
-        variation += np.abs(share[0] - share[1]).sum() / 2
+            mixtures[side, start : start + levels] = np.maximum(-surplus, 0.0)
+        variation = float(np.abs(share[0] - share[1]).sum() / 2)
+        transport += variation * largest[j] if variation > 0 else 0.0
     means = [problem.w[rows] @ problem.x[rows] / weight[side] for side, rows in enumerate((minus, plus))]
     shift = problem.metric.numeric_distance(means[1] - means[0])
-    one_change = float(problem.metric.level_changes(1)[1])
-    return probability, mixture, float(w_min * (variation * one_change + part * shift))
+    for j in problem.coded:  # the mean of the codes of these levels
+        own = problem.levels(j)
+        shares = mixtures[:, own] / np.maximum(mixtures[:, own].sum(axis=1, keepdims=True), 1e-300)
+        mixtures[:, own] = np.pad(shares @ problem.level_matrix[own, problem.dummies(j)], ((0, 0), (0, 1)))
+    return probability, mixtures, float(w_min * (transport + part * shift))
 
 
 def _stay(problem: Problem, share: np.ndarray, slope: np.ndarray) -> DualPoint:
@@ -132,13 +136,13 @@ def _stay(problem: Problem, share: np.ndarray, slope: np.ndarray) -> DualPoint:
         start=np.zeros(len(everyone) + 1, dtype=int),
         feature=np.zeros(0, dtype=int),
         level=np.zeros(0, dtype=int),
-        mixture=np.zeros((2, sum(problem.n_levels))),
+        mixtures=np.zeros((2, sum(problem.n_levels))),
         wall=np.zeros(problem.n_coefficients),
     )
 
 
 def _spread(
-    problem: Problem, probability: np.ndarray, mixture: np.ndarray, share: np.ndarray, slope: np.ndarray
+    problem: Problem, probability: np.ndarray, mixtures: np.ndarray, share: np.ndarray, slope: np.ndarray
 ) -> DualPoint:
     """That share of every sample's mass, with its features changed with the given probabilities (N, m).
 
@@ -168,8 +172,8 @@ def _spread(
         v=mass * slope[owner],
         start=np.concatenate([[0], np.cumsum(np.bincount(arc[order], minlength=N * (m + 1))[kept])]),
         feature=feature[order],
-        level=np.full(len(order), -1),
-        mixture=mixture,
+        level=np.where(problem.y[sample[order]] < 0, -1, -2),
+        mixtures=mixtures,
         wall=np.zeros(problem.n_coefficients),
     )
 
@@ -184,6 +188,6 @@ def _joined(stay: DualPoint, spread: DualPoint) -> DualPoint:
         start=np.concatenate([stay.start[:-1], spread.start]),
         feature=spread.feature,
         level=spread.level,
-        mixture=spread.mixture,
+        mixtures=spread.mixtures,
         wall=stay.wall,
     )

@@ -69,7 +69,7 @@ def cut_dual_point(problem: Problem, cuts: Cuts, mass: np.ndarray, v: np.ndarray
         start=np.concatenate([[0], np.cumsum(changed.sum(axis=1))]),
         feature=feature,
         level=cuts.z[cut, feature],
-        mixture=np.zeros((2, sum(problem.n_levels))),
+        mixtures=np.zeros((0, sum(problem.n_levels))),
         wall=wall,
     )
 
@@ -244,7 +244,7 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
         apart = problem.metric.numeric_distance(means[0] - means[1])
         if apart < f_per_lam:
             f_constant, f_per_lam = upper / w_min if w_min > 0 else np.inf, apart
-    f_per_lam += problem.level_changes[-1]
+    f_per_lam += problem.metric.largest_distance(problem.n_categorical)
     constant, per_lam = np.full(n_b, 2.0 * f_constant), np.full(n_b, 2.0 * f_per_lam)
     if n:  # one number: |b_j| <= ||e_j|| ||b_N||_*
         constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, problem.metric.number_norm.of_units(n) / problem.metric.scale

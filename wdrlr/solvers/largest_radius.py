@@ -106,7 +106,7 @@ def _units(problem: Problem) -> list[float]:
     sizes = np.abs(problem.x).max(axis=0, initial=0.0)
     distances = (sizes * metric.number_norm.of_units(problem.n_numeric) / metric.scale).tolist()
     if sum(problem.n_levels) > problem.n_categorical:
-        distances.append(float(problem.level_changes[1]))
+        distances.append(metric.typical_change(problem.n_categorical))
     if np.isfinite(kappa):
         # No radius above kappa / 2 is needed; and what balances the classes' sizes is.
         surplus = _surplus(problem) if problem.fit_intercept else 0.0
@@ -330,7 +330,8 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> 
     sized = problem.penalty > 0
     sized[1 : 1 + n] |= summed
     sizes = sp.eye_array(n_b, format="csr")[np.flatnonzero(sized)]
-    price = np.full(V, np.max(problem.level_changes[1:] / np.arange(1, problem.n_categorical + 1), initial=0.0))
+    changes = problem.metric.level_changes(problem.n_categorical)
+    price = np.full(V, np.max(changes[1:] / np.arange(1, problem.n_categorical + 1), initial=0.0))
     own = _worth(problem, slope, False)
     rows = [
         (_rows(problem, V, score=level, top=-of_feature), np.zeros(V)),

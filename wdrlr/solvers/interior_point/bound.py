@@ -115,7 +115,7 @@ def as_dual_point(instance: Instance, dual: Dual) -> DualPoint:
     data, kept = instance.coordinates.data, instance.coordinates.kept
     mass, v = dual.mass.copy(), dual.v.copy()
     sample, start, feature, level = kernels.changed_levels(dual.pool, data)
-    flipped = dual.pool.sign * data.y[sample] > 0
+    above, flipped = dual.pool.sign > 0, dual.pool.sign * data.y[sample] > 0  # above: a = f
     if dual.moved is not None:
         bent, dv, cut, to, amount = dual.moved
         if bent >= 0:
@@ -125,9 +125,11 @@ def as_dual_point(instance: Instance, dual: Dual) -> DualPoint:
         np.subtract.at(v, cut, taken)
         j = np.searchsorted(data.offsets, to, side="right") - 1
         mass, v = np.concatenate([mass, amount]), np.concatenate([v, taken])
+        above = np.concatenate([above, above[cut]])
         sample, flipped = np.concatenate([sample, sample[cut]]), np.concatenate([flipped, flipped[cut]])
         start = np.concatenate([start, start[-1] + 1 + np.arange(len(cut))])
         feature, level = np.concatenate([feature, j]), np.concatenate([level, to - data.offsets[j]])
-    mixture = np.zeros((2, data.column.size))
-    mixture[instance.tops.side, instance.tops.level] = dual.shares
-    return DualPoint(kept[sample], flipped, mass, v, start, feature, level, mixture, dual.wall)
+    mixtures = np.zeros((2, data.column.size))
+    mixtures[instance.tops.side, instance.tops.level] = dual.shares
+    level = np.where(level < 0, np.repeat(np.where(above, -1, -2), np.diff(start)), level)
+    return DualPoint(kept[sample], flipped, mass, v, start, feature, level, mixtures, dual.wall)

@@ -94,7 +94,7 @@ class Instance:
         smallest_column = float(coordinates.x_scale.min(initial=np.inf)) if problem.n_numeric else 1.0
         self.problem = problem = with_distance_unit(problem, smallest_column)
         self.coordinates, self.tol, self.settings = coordinates, tol, settings
-        self.change_cost = float(problem.metric.level_changes(1)[1])
+        self.change_cost = problem.metric.typical_change(1) or 1.0
         self.label_cost = problem.metric.label_change if problem.radius > 0 else np.inf
         self.toll = 1.0 / problem.metric.scale
         penalty = problem.penalty.astype(float)
