@@ -13,6 +13,7 @@ from wdrlr.model.problem import log_loss
 from wdrlr.model.separation import most_violated
 from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.coordinates import Coordinates, LinearRows
+from wdrlr.solvers.interior_point.instance import level_costs
 
 SETTINGS = {
     "no tops": {"n": 1, "n_levels": (2, 3, 2), "label_cost": 0.8},
@@ -40,6 +41,7 @@ def make_case(seed, **setting):
         E=coordinates.E,
         N=problem.n_samples,
         change_cost=0.3 / 1.5,
+        costs=level_costs(problem),
         label_cost=setting["label_cost"] / 1.5,
         rng=np.random.default_rng(seed),
     )
@@ -73,7 +75,8 @@ def extreme(case, theta, side, j):
 
 
 def separate(case, theta, level, pool):
-    return kernels.separate(theta, case.data, case.change_cost, case.label_cost, level, pool)
+    no_code = np.full((2, case.problem.n_categorical), np.nan)
+    return kernels.separate(theta, no_code, case.data, case.costs, case.label_cost, level, pool)
 
 
 def with_new_cuts(case, theta, pool, level=-np.inf):
@@ -390,10 +393,10 @@ def test_absorb_cancels_the_balance(case, size):
     """Carrying out by hand what it says, on explicit rows."""
     pool, R, sample, mass, v, balance = absorb_case(case)
     balance *= size
-    entropy, moved, rest, bent, dv, cut, level, amount = kernels.absorb(balance, case.data, pool, mass, v)
-    of_less = kernels.absorb(1e-7 / size * balance, case.data, pool, mass, v)[1]
+    entropy, spent, rest, bent, dv, cut, level, amount = kernels.absorb(balance, case.data, case.costs, pool, mass, v)
+    of_less = kernels.absorb(1e-7 / size * balance, case.data, case.costs, pool, mass, v)[1]
     assert np.isfinite(of_less) == all(sources(case, pool, sample, mass, balance))
-    if np.isinf(moved):  # no cut to take mass from, or more than the cuts can give
+    if np.isinf(spent):  # no cut to take mass from, or more than the cuts can give
         return
     assert bent == np.argmax(np.where(can_give(case, pool, sample, mass), v * (1 - v / mass), 0.0))
     after = v.copy()
@@ -416,7 +419,7 @@ def test_absorb_cancels_the_balance(case, size):
     np.testing.assert_allclose(cancelled, rest - balance, rtol=0, atol=1e-15)
     assert not np.delete(rest, numbers).any()
     assert entropy_of(masses, vs) - entropy_of(mass, v) == pytest.approx(entropy, abs=1e-14)
-    assert moved == pytest.approx(amount.sum())
+    assert spent == pytest.approx(amount.sum() * case.change_cost)
 
 
 def can_give(case, pool, sample, mass):
@@ -443,24 +446,24 @@ def test_absorb_moves_mass_of_the_steepest_cut():
     wanted[level] = 1e-6
     # Leaving the level takes from the balance where the sign is +; coming to it where the sign is -.
     fits = can_give(case, pool, sample, mass) & ((pool.sign > 0) == (case.data.column[case.data.z[sample, 0]] == level))
-    entropy, moved, rest, *_ = kernels.absorb(wanted, case.data, pool, mass, v)
+    entropy, spent, rest, *_ = kernels.absorb(wanted, case.data, case.costs, pool, mass, v)
     assert entropy == 0.0
     assert not rest.any()
-    assert moved == pytest.approx(1e-6 / (v / mass)[fits].max())
-    assert kernels.absorb(1e6 * wanted, case.data, pool, mass, v)[1] == np.inf
+    assert spent == pytest.approx(1e-6 / (v / mass)[fits].max() * case.change_cost)
+    assert kernels.absorb(1e6 * wanted, case.data, case.costs, pool, mass, v)[1] == np.inf
 
 
 def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
     """The only cut takes the intercept's share, then gives mass: entropy is kept at its new slope only."""
     problem = random_problem(3, N=2, n=0, n_levels=(2, 2), label_cost=np.inf)
     data = Coordinates(replace(problem, x=problem.x[:1], z=problem.z[:1], y=np.ones(1), w=np.ones(1))).data
-    theta, empty = np.array([0.0, 0.0, 0.0, 10.0]), kernels.empty_pool(1, 4)
-    _, owner, new = kernels.separate(theta, data, 1.0, np.inf, np.array([-np.inf]), empty)
+    theta, empty, costs = np.array([0.0, 0.0, 0.0, 10.0]), kernels.empty_pool(1, 4), level_costs(problem)
+    _, owner, new = kernels.separate(theta, np.full((2, 2), np.nan), data, costs, np.inf, np.array([-np.inf]), empty)
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
     mass, v = np.ones(1), np.full(1, 0.5)
 
     def absorb(*balance):
-        return kernels.absorb(np.array([*balance, 0.0]), data, pool, mass, v)
+        return kernels.absorb(np.array([*balance, 0.0]), data, costs, pool, mass, v)
 
     entropy, moved, rest, *_ = absorb(0.02, 0.01, 0.0)
     # v = 0.52 now fits the intercept; mass 0.01 / 0.52 at this slope fits the level and leaves 0.52 behind.

@@ -69,11 +69,10 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         if problem.radius > 0 and not hopeless and bounds.upper - bounds.lower > tol:
             carried = np.clip(r, -penalty, penalty) + wall
             excess = coordinates.b_of_theta.transposed_times(r - carried, E)
-            gained, moved, rest, *changes = kernels.absorb(excess, coordinates.data, at.pool, mass, v)
-            if np.isfinite(moved):
-                numbers = slice(1, 1 + problem.n_numeric)
-                carried[numbers] += coordinates.x_scale * rest[numbers]
-                charge = charge_for(carried, wall, spent + moved * instance.change_cost)[0]
+            gained, paid, rest, *changes = kernels.absorb(excess, coordinates.data, instance.costs, at.pool, mass, v)
+            if np.isfinite(paid):
+                carried += coordinates.to_theta.T @ rest[: coordinates.n_scores]
+                charge = charge_for(carried, wall, spent + paid)[0]
                 if entropy + gained - charge > bounds.lower:
                     dual = Dual(at.pool, mass.copy(), v.copy(), shares, wall, tuple(changes))
                     bounds = bounds._replace(lower=entropy + gained - charge, dual=dual)
@@ -100,10 +99,11 @@ def _balance_of_b(
     Both of shape (1 + n + k,).
     """
     tops, coordinates = instance.tops, instance.coordinates
-    if tops.n_rows:
-        back = np.zeros(len(at.rows))
-        back[: tops.n_rows] = -tops.sign * balance[tops.column] * shares
-        balance = balance + at.rows.transposed_times(back, coordinates.E)
+    for some in (slice(tops.n_sizes, tops.n_rows), slice(0, tops.n_sizes)):
+        if some.start < some.stop:
+            back = np.zeros(len(at.rows))
+            back[some] = (-tops.sign * balance[tops.column] * shares)[some]
+            balance = balance + at.rows.transposed_times(back, coordinates.E)
     r = coordinates.to_theta.T @ balance[: coordinates.n_scores]
     wall = np.zeros_like(r)
     wall[np.isfinite(instance.problem.coef_bound)] = force[instance.box].reshape(-1, 2) @ [-1.0, 1.0]
@@ -129,7 +129,20 @@ def as_dual_point(instance: Instance, dual: Dual) -> DualPoint:
         sample, flipped = np.concatenate([sample, sample[cut]]), np.concatenate([flipped, flipped[cut]])
         start = np.concatenate([start, start[-1] + 1 + np.arange(len(cut))])
         feature, level = np.concatenate([feature, j]), np.concatenate([level, to - data.offsets[j]])
-    mixtures = np.zeros((2, data.column.size))
-    mixtures[instance.tops.side, instance.tops.level] = dual.shares
+    mixtures = _mixtures(instance, dual.shares)
     level = np.where(level < 0, np.repeat(np.where(above, -1, -2), np.diff(start)), level)
     return DualPoint(kept[sample], flipped, mass, v, start, feature, level, mixtures, dual.wall)
+
+
+def _mixtures(instance: Instance, shares: np.ndarray) -> np.ndarray:
+    """Where mass at tops (row 0) and at bottoms goes, as in ``DualPoint``; shape (2, sum(n_levels))."""
+    tops, problem = instance.tops, instance.problem
+    mixtures = np.zeros((2, sum(problem.n_levels)))
+    plain = tops.level >= 0
+    mixtures[tops.side[plain], tops.level[plain]] = shares[plain]
+    mean = np.zeros(problem.level_matrix.shape[1])  # of the code at the top
+    mean[instance.coordinates.size >= 0] = shares[: tops.n_sizes].reshape(-1, 2) @ [1.0, -1.0]
+    for j in problem.coded:
+        code = np.append(mean[problem.dummies(j)], 0.0)
+        mixtures[:, problem.levels(j)] = np.array([code, -code])
+    return mixtures

@@ -64,9 +64,9 @@ NO_ROWS = LinearRows()
 class Coordinates:
     """The coordinates of ``kernels`` for the data of a problem, and the linear map from them to b.
 
-    They depend on the data and the coding only, so that problems that differ in radius, label cost, penalty or bound
-    can share them. Samples of a weight below ``light`` are left out. What that costs, the certificate tells, which has
-    all samples.
+    They depend on the data, the coding and which costs are matrices only, so that problems that differ in radius, label
+    cost, penalty or bound can share them. Samples of a weight below ``light`` are left out. What that costs, the
+    certificate tells, which has all samples.
 
     Attributes
     ----------
@@ -80,6 +80,8 @@ class Coordinates:
         theta[:n_scores] = to_theta b.
     b_rows, b_of_theta : list of Row, LinearRows
         b_j as affine functions of theta.
+    size : int ndarray of shape (k,)
+        The coordinate of |b_j| of a category's slope, if its feature can have any code; else -1.
     data : kernels.Data
     """
 
@@ -93,14 +95,28 @@ class Coordinates:
         offsets = np.append(problem.offsets, sum(problem.n_levels)).astype(np.int64)
         column, level_rows = self._score_levels(problem, z, offsets, intercept)
         top = np.full((2, problem.n_categorical), -1, np.int32)
-        has_top = np.flatnonzero(np.array(problem.n_levels, int) >= MIN_LEVELS_FOR_TOPS)
+        has_top = self._features_with_tops(problem)
         top[:, has_top] = self.n_scores + np.arange(2 * len(has_top)).reshape(-1, 2).T
-        self.E = self.n_scores + 2 * len(has_top) + 1
+        self.size = np.full(problem.level_matrix.shape[1], -1)
+        sized = np.concatenate(
+            [np.zeros(0, int), *(np.arange(len(self.size))[problem.dummies(j)] for j in problem.coded)]
+        )
+        self.size[sized] = self.n_scores + 2 * len(has_top) + np.arange(len(sized))
+        self.E = self.n_scores + 2 * len(has_top) + len(sized) + 1
         first: Row = ([at for at, _ in intercept], [value for _, value in intercept], 0.0)
         self.b_rows = [first, *number_rows, *level_rows]
         self.b_of_theta = LinearRows(self.b_rows)
         y, w = problem.y[self.kept].astype(float), problem.w[self.kept].astype(float)
         self.data = kernels.Data(x, z, y, w, offsets, column, top)
+
+    @staticmethod
+    def _features_with_tops(problem: Problem) -> np.ndarray:
+        """Those that can have any code, and those with many levels which all cost the same."""
+        has_top = np.array(problem.n_levels, int) >= MIN_LEVELS_FOR_TOPS
+        has_top[problem.coded] = True
+        for j, costs in enumerate(problem.metric.level_costs or ()):
+            has_top[j] &= not isinstance(costs, np.ndarray)
+        return np.flatnonzero(has_top)
 
     def _scale_numbers(self, problem: Problem, intercept: list[tuple[int, float]]) -> tuple[np.ndarray, list[Row]]:
         """Numbers scaled to [-1, 1], and their slopes; fills ``to_theta``.

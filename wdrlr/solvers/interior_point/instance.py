@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wdrlr.model.metric import L1, L2
+from wdrlr.model.metric import L1, L2, NORMS
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.units import with_distance_unit
 from wdrlr.solvers.dual_repair import coefficient_bounds
@@ -32,13 +32,18 @@ class Pairs(NamedTuple):
 
 
 class Tops(NamedTuple):
-    """The rows "top >= score" and "score >= bottom", T of them, ordered by top or bottom."""
+    """The rows "top >= score" and "score >= bottom", T of them, ordered by top or bottom.
+
+    Where a feature can have any code, its top is that of sums of sizes, size_v >= |b_v|: one row "top >= sum of sizes",
+    and each size is a top itself, of b_v and -b_v. The rows of sizes come first.
+    """
 
     column: np.ndarray  # (T,): the coordinate of the row's top or bottom
     sign: np.ndarray  # (T,): +1 for a top, -1 for a bottom
     side: np.ndarray  # (T,): 0 for a top, 1 for a bottom
-    level: np.ndarray  # (T,): the level whose score the row has, counted through
+    level: np.ndarray  # (T,): the level whose score the row has, counted through; -1 if it is a size or sums sizes
     start: np.ndarray  # the first row of each top or bottom
+    n_sizes: int  # the number of rows of sizes
 
     @property
     def n_rows(self) -> int:
@@ -56,6 +61,17 @@ class Tops(NamedTuple):
         return force / np.add.reduceat(force, self.start).repeat(count)
 
 
+def level_costs(problem: Problem) -> kernels.LevelCosts:
+    """What changes of levels cost, as the kernels read it."""
+    metric, m = problem.metric, problem.n_categorical
+    unit = metric.level_cost / metric.scale
+    given = (1.0,) * m if metric.level_costs is None else metric.level_costs
+    single = np.array([np.inf if isinstance(costs, np.ndarray) else unit * costs for costs in given])
+    matrices = [unit * costs.ravel() if isinstance(costs, np.ndarray) else np.zeros(0) for costs in given]
+    start = np.cumsum([0, *map(len, matrices)]).astype(np.int64)
+    return kernels.LevelCosts(single, start, np.concatenate([np.zeros(0), *matrices]))
+
+
 class Instance:
     """A problem in its coordinates: minimise over theta and s
 
@@ -68,8 +84,13 @@ class Instance:
     problem : Problem
         With transport cost in the method's own unit.
     coordinates, settings, tol
+    costs : kernels.LevelCosts
     change_cost, label_cost, toll : float
-        Cost of changing a level and the label, and of moving a number by 1.
+        Typical cost of changing a level, that of the label, and of moving a number by 1 at a cost of 1.
+    x_scale : ndarray of shape (n,)
+        That of the coordinates times what a move of each number costs; inf: it may not move.
+    number_norm : Norm
+        On numbers times their costs.
     penalised : LinearRows
         b_j(theta) of the coefficients with a penalty, and ``penalties`` (J,) these.
     intercept_row : ndarray of shape (E,)
@@ -91,9 +112,14 @@ class Instance:
     """
 
     def __init__(self, problem: Problem, coordinates: Coordinates, tol: float, settings: Settings = SETTINGS):
-        smallest_column = float(coordinates.x_scale.min(initial=np.inf)) if problem.n_numeric else 1.0
-        self.problem = problem = with_distance_unit(problem, smallest_column)
+        self.x_scale = coordinates.x_scale
+        if problem.metric.number_costs is not None:
+            self.x_scale = self.x_scale * problem.metric.number_costs
+        smallest_column = float(self.x_scale[np.isfinite(self.x_scale)].min(initial=np.inf))
+        self.problem = problem = with_distance_unit(problem, smallest_column if smallest_column < np.inf else 1.0)
+        self.number_norm = NORMS[problem.metric.norm]
         self.coordinates, self.tol, self.settings = coordinates, tol, settings
+        self.costs = level_costs(problem)
         self.change_cost = problem.metric.typical_change(1) or 1.0
         self.label_cost = problem.metric.label_change if problem.radius > 0 else np.inf
         self.toll = 1.0 / problem.metric.scale
@@ -109,7 +135,7 @@ class Instance:
         self._make_rows()
 
     def _make_rows(self) -> None:
-        problem, E, x_scale = self.problem, self.coordinates.E, self.coordinates.x_scale
+        problem, E, x_scale = self.problem, self.coordinates.E, self.x_scale
         self.tops, rows = self._rows_of_tops()
         bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
         self.box = slice(len(rows), len(rows) + 2 * len(bounded))
@@ -123,12 +149,12 @@ class Instance:
         self.norm = slice(len(rows), None)
         if problem.radius > 0:
             rows.append(([E - 1], [self.toll], 0.0))
-            units = problem.metric.number_norm.of_units(n) if n else np.zeros(0)
-            for r in range(n):  # the dual norm is at least |b_r| / ||e_r||
+            units = self.number_norm.of_units(n) if n else np.zeros(0)
+            for r in np.flatnonzero(np.isfinite(x_scale)).tolist():  # the dual norm is at least |b_r| / ||e_r||
                 rows += [([E - 1, 1 + r], [self.toll, sign / (x_scale[r] * units[r])], 0.0) for sign in (-1.0, 1.0)]
         several = problem.radius > 0 and n > 1
-        self.curved = several and isinstance(problem.metric.number_norm, L2)
-        self.by_tangents = several and not isinstance(problem.metric.number_norm, (L1, L2))
+        self.curved = several and isinstance(self.number_norm, L2)
+        self.by_tangents = several and not isinstance(self.number_norm, (L1, L2))
         if self.curved:
             rows.append(([E - 1, *range(1, 1 + n)], [self.toll, *np.zeros(n)], 0.0))
         most.append(np.full(len(rows) - self.norm.start, problem.radius / self.toll))
@@ -136,13 +162,17 @@ class Instance:
         self.rows = LinearRows(rows)
 
     def _rows_of_tops(self) -> tuple[Tops, list[Row]]:
-        data = self.coordinates.data
-        rows: list[Row] = []
-        of_row = []
-        for j in range(self.problem.n_categorical):
+        data, problem = self.coordinates.data, self.problem
+        rows, of_row = self._rows_of_sizes()
+        n_sizes = len(rows)
+        for j in range(problem.n_categorical):
             for side, sign in ((0, 1.0), (1, -1.0)):
                 top = data.top[side, j]
                 if top < 0:
+                    continue
+                if j in problem.coded:
+                    rows.append(self._row_of_code(j, top, sign))
+                    of_row.append((top, sign, side, -1))
                     continue
                 for level in range(data.offsets[j], data.offsets[j + 1]):
                     score = data.column[level]
@@ -150,7 +180,31 @@ class Instance:
                     of_row.append((top, sign, side, level))
         table = np.array(of_row).reshape(-1, 4)
         column, side, level = table[:, [0, 2, 3]].T.astype(int)
-        return Tops(column, table[:, 1], side, level, np.flatnonzero(np.diff(column, prepend=-1))), rows
+        return Tops(column, table[:, 1], side, level, np.flatnonzero(np.diff(column, prepend=-1)), n_sizes), rows
+
+    def _rows_of_sizes(self) -> tuple[list[Row], list[tuple[float, ...]]]:
+        """size_v - b_v >= 0 and size_v + b_v >= 0, and what ``Tops`` has of these rows."""
+        rows: list[Row] = []
+        of_row: list[tuple[float, ...]] = []
+        for v, size in enumerate(self.coordinates.size):
+            if size >= 0:
+                index, value, _ = self.coordinates.b_rows[1 + self.problem.n_numeric + v]
+                rows += [([size, *index], [1.0, *(-sign * np.asarray(value))], 0.0) for sign in (1.0, -1.0)]
+                of_row += [(size, 1.0, 0, -1)] * 2
+        return rows, of_row
+
+    def _row_of_code(self, j: int, top: int, sign: float) -> Row:
+        """sign top >= sum of sizes - sign times the score of the commonest level, which tops are relative to."""
+        problem, coordinates = self.problem, self.coordinates
+        own, dummies = problem.levels(j), problem.dummies(j)
+        common = own.start + int(np.argmin(coordinates.data.column[own]))
+        of_scores = np.zeros(coordinates.n_scores)
+        for v in range(dummies.start, dummies.stop):
+            index, value, _ = coordinates.b_rows[1 + problem.n_numeric + v]
+            of_scores[list(index)] += sign * problem.level_matrix[common, v] * np.asarray(value)
+        index = np.flatnonzero(of_scores)
+        sizes = coordinates.size[dummies]
+        return [top, *sizes, *index], [sign, *-np.ones(len(sizes)), *of_scores[index]], 0.0
 
     @cached_property
     def floor(self) -> float:
@@ -179,15 +233,33 @@ class Instance:
         self, theta: np.ndarray, threshold: np.ndarray, pool: kernels.Pool
     ) -> tuple[np.ndarray, np.ndarray, kernels.Pool]:
         """``kernels.separate``: values (N,) of the worst cuts, and those above the threshold that the pool lacks."""
-        return kernels.separate(theta, self.coordinates.data, self.change_cost, self.label_cost, threshold, pool)
+        data, code = self.coordinates.data, self.best_code(theta)
+        return kernels.separate(theta, code, data, self.costs, self.label_cost, threshold, pool)
+
+    def best_code(self, theta: np.ndarray) -> np.ndarray:
+        """The highest and the lowest score of any code, less that of the commonest level; nan if there are levels only.
+
+        Shape (2, m).
+        """
+        problem, best = self.problem, np.full((2, self.problem.n_categorical), np.nan)
+        if len(problem.coded):
+            b = self.coordinates.b_of_theta.times(theta)
+            scores, column = problem.level_scores(b), self.coordinates.data.column
+            for j in problem.coded:
+                own = problem.levels(j)
+                size = np.abs(b[1 + problem.n_numeric :][problem.dummies(j)]).sum()
+                best[:, j] = np.array([size, -size]) - scores[own][np.argmin(column[own])]
+        return best
 
     def slopes(self, theta: np.ndarray) -> np.ndarray:
-        """b_N; shape (n,)."""
-        return theta[1 : 1 + self.problem.n_numeric] / self.coordinates.x_scale
+        """b_N over the costs of moving; shape (n,)."""
+        return theta[1 : 1 + self.problem.n_numeric] / self.x_scale
 
     def dual_norm(self, theta: np.ndarray) -> float:
         """The least lam at theta."""
-        return 0.0 if self.problem.radius == 0 else self.problem.metric.dual_norm(self.slopes(theta))
+        if self.problem.radius == 0 or not self.problem.n_numeric:
+            return 0.0
+        return float(self.problem.metric.scale * self.number_norm.dual(self.slopes(theta)))
 
     def turned(self, rows: LinearRows, theta: np.ndarray) -> LinearRows:
         """The rows, that of the l2 norm its tangent at theta; its value there is toll lam - ||b_N||."""
@@ -196,7 +268,7 @@ class Instance:
         slopes = self.slopes(theta)
         turned = copy(rows)
         turned.value = rows.value.copy()
-        turned.value[-len(slopes) :] = -slopes / max(np.linalg.norm(slopes), 1e-300) / self.coordinates.x_scale
+        turned.value[-len(slopes) :] = -slopes / max(np.linalg.norm(slopes), 1e-300) / self.x_scale
         return turned
 
 

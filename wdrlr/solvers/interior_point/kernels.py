@@ -2,7 +2,7 @@
 
 Coordinates. ``theta`` has the length E: theta[0] the intercept, theta[1 : 1 + n] the slopes of the numbers, then one
 score for every level but the most common one of each feature (score 0), then for a feature with four or more levels
-its top and its bottom, and last lam. The argument of a cut's log-loss is
+its top and its bottom (see ``coordinates``), and last lam. The argument of a cut's log-loss is
 
     a = sign * (theta[0] + x_i . theta[1 : 1 + n] + sum of theta[e] over the entries e of the cut),
 
@@ -64,6 +64,14 @@ class Data(NamedTuple):
     top: np.ndarray  # (2, m): the coordinates of a feature's top and bottom, -1 for none
 
 
+class LevelCosts(NamedTuple):
+    """What changes of levels cost, in the method's unit."""
+
+    single: np.ndarray  # (m,): each change of the feature, inf where none may happen
+    start: np.ndarray  # (m + 1,): the costs of feature j are matrix[start[j] : start[j + 1]], if there are any
+    matrix: np.ndarray  # row by row, from the row's level to the column's
+
+
 def empty_pool(n_samples: int, E: int) -> Pool:
     """A pool without cuts for E coordinates."""
     return Pool(
@@ -107,19 +115,115 @@ def _best_moves(score: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.
 
 
 @jit
+def _cost(costs: LevelCosts, offsets: np.ndarray, j: int, old: int, new: int) -> float:
+    """What it costs to change feature j from one level to another; levels counted through."""
+    if costs.start[j] == costs.start[j + 1]:
+        return costs.single[j] if old != new else 0.0
+    return costs.matrix[costs.start[j] + (old - offsets[j]) * (offsets[j + 1] - offsets[j]) + new - offsets[j]]
+
+
+@jit
+def _with_room(numbers: np.ndarray, target: np.ndarray, more: int) -> tuple[np.ndarray, np.ndarray]:
+    """The arrays, if need be with room for twice as many steps and more."""
+    if len(target) >= more:
+        return numbers, target
+    longer, targets = np.empty((2 * more, 3)), np.empty(2 * more, np.int32)
+    longer[: len(target)], targets[: len(target)] = numbers, target
+    return longer, targets
+
+
+@jit
+def _paying_steps(
+    score: np.ndarray, best_code: np.ndarray, data: Data, costs: LevelCosts, lam: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The steps along the envelope of each feature from each level (see ``separation``) that pay: gain > lam cost.
+
+    Returns
+    -------
+    start : (2 V + 1,), the steps of level v are start[v] : start[v + 1] for cuts with a = f, and those of V + v with
+        a = -f, V the number of all levels
+    numbers : (number of steps, 3), gain, cost, and gain / cost, which falls from step to step
+    target : (number of steps,), the level that the step leads to, -1 for the best code
+    """
+    V = score.size
+    gain, best = _best_moves(score, data.offsets)
+    start = np.zeros(2 * V + 1, np.int64)
+    numbers, target = np.empty((2 * V, 3)), np.empty(2 * V, np.int32)
+    q = 0
+    for side in range(2):
+        sign = 1.0 - 2.0 * side
+        for j in range(data.offsets.size - 1):
+            coded = np.isfinite(best_code[side, j])
+            for v in range(data.offsets[j], data.offsets[j + 1]):
+                numbers, target = _with_room(numbers, target, q + 1)
+                if costs.start[j] < costs.start[j + 1]:
+                    numbers, target, q = _envelope(score, sign, data.offsets, costs, j, v, lam, numbers, target, q)
+                else:
+                    g = sign * (best_code[side, j] - score[v]) if coded else gain[side, v]
+                    if g > lam * costs.single[j]:
+                        numbers[q] = g, costs.single[j], g / costs.single[j]
+                        target[q] = -1 if coded else best[side, v]
+                        q += 1
+                start[side * V + v + 1] = q
+    return start, numbers[:q], target[:q]
+
+
+@jit
+def _envelope(
+    score: np.ndarray,
+    sign: float,
+    offsets: np.ndarray,
+    costs: LevelCosts,
+    j: int,
+    v: int,
+    lam: float,
+    numbers: np.ndarray,
+    target: np.ndarray,
+    q: int,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Add the steps that pay from level v of feature j to those in hand; the next one is the steepest."""
+    here, paid, last = v, 0.0, np.inf
+    while True:
+        to, steepest, highest = -1, lam, 0.0
+        for u in range(offsets[j], offsets[j + 1]):
+            higher, dearer = sign * (score[u] - score[here]), max(_cost(costs, offsets, j, v, u) - paid, 0.0)
+            if higher <= 0 or not np.isfinite(dearer):
+                continue
+            chord = higher / dearer if dearer > 0 else np.inf
+            if chord > steepest or (chord == steepest and to >= 0 and higher > highest):
+                to, steepest, highest = u, chord, higher
+        if to < 0:
+            return numbers, target, q
+        numbers, target = _with_room(numbers, target, q + 1)
+        dearer = max(_cost(costs, offsets, j, v, to) - paid, 0.0)
+        last = min(steepest, last)  # rounding could make it rise
+        numbers[q] = highest, dearer, last
+        target[q] = to
+        here, paid = to, paid + dearer
+        q += 1
+
+
+@jit
 def separate(
-    theta: np.ndarray, data: Data, change_cost: float, label_cost: float, threshold: np.ndarray, pool: Pool
+    theta: np.ndarray,
+    best_code: np.ndarray,
+    data: Data,
+    costs: LevelCosts,
+    label_cost: float,
+    threshold: np.ndarray,
+    pool: Pool,
 ) -> tuple[np.ndarray, np.ndarray, Pool]:
     """Algorithm 2 for every sample, p = 1: the value of its worst cut, and the cuts above the threshold.
 
     Values are those of the levels' scores, and decide what is worst and what is new. The new cuts name tops and
-    bottoms: where these lie beyond their levels' scores, L(a) - lam cost of a new cut is above ``worst``. Only gains
-    above lam * change_cost are sorted, since no other change can pay.
+    bottoms: where these lie beyond their levels' scores, L(a) - lam cost of a new cut is above ``worst``. Only steps
+    that gain more than lam times their cost are sorted, since no others can pay.
 
     Parameters
     ----------
     theta : (E,), lam >= 0, tops at or above and bottoms at or below the scores of their levels
-    change_cost, label_cost : costs of changing a level and the label; inf: labels are never changed
+    best_code : (2, m), the highest and the lowest score of any code of a feature, nan where it has levels only
+    costs, label_cost : of changing a level and the label; inf: labels are never changed
     threshold : (N,), a label whose worst value is above it yields its worst cut, unless the pool has that cut
     pool : the cuts known
 
@@ -132,14 +236,13 @@ def separate(
     N, m = data.z.shape
     n = data.x.shape[1]
     lam = theta[theta.size - 1]
-    price = lam * change_cost
     score = np.zeros(data.column.size)
     for v in range(score.size):
         if data.column[v] >= 0:
             score[v] = theta[data.column[v]]
-    gain, best = _best_moves(score, data.offsets)
-    growth, decay = np.exp(np.minimum(gain, 700.0)), np.exp(-price)
-    paying, n_paying = _paying_features(gain, price, data.offsets)
+    start, numbers, target = _paying_steps(score, best_code, data, costs, lam)
+    growth, decay = np.exp(np.minimum(numbers[:, 0], 700.0)), np.exp(-lam * numbers[:, 1])
+    paying, n_paying = _paying_features(start, data.offsets)
 
     worst = np.empty(N)
     q, size = 0, max(64, 4 * N)
@@ -149,9 +252,15 @@ def separate(
     n_changes = np.empty(2 * N, np.int32)
     ends = np.zeros(2 * N + 1, np.int64)
     entry = np.empty(size, pool.entry.dtype)
-    gains = np.empty(m)
-    growths = np.empty(m)
-    order = np.empty(m, np.int32)
+    most = 0  # steps of one sample
+    for j in range(m):
+        widest = 0
+        for v in range(data.offsets[j], data.offsets[j + 1]):
+            for row in (v, score.size + v):
+                widest = max(widest, start[row + 1] - start[row])
+        most += widest
+    step = np.empty(most, np.int64)
+    feature = np.empty(most, np.int32)
     codes = np.empty(m, np.int32)
     for i in range(N):
         f = theta[0]
@@ -163,21 +272,27 @@ def separate(
         for flip in range(2 if np.isfinite(label_cost) else 1):
             sgn = data.y[i] if flip else -data.y[i]
             side = 0 if sgn > 0 else 1
-            count = _sort_gains(
-                data.z[i], gain[side], growth[side], price, paying[side, : n_paying[side]], gains, growths, order
-            )
-            flip_price = lam * label_cost if flip else 0.0
-            d = _best_count(sgn * f, gains, growths, count, price, decay)
-            value = _log_loss(sgn * f + gains[:d].sum()) - flip_price - price * d
+            first = side * score.size
+            count = _sort_steps(data.z[i], first, start, numbers, paying[side, : n_paying[side]], step, feature)
+            d = _best_count(sgn * f, numbers, growth, decay, lam, step[:count])
+            gained, spent = 0.0, 0.0
+            for k in range(d):
+                gained += numbers[step[k], 0]
+                spent += numbers[step[k], 1]
+            if flip:
+                spent += label_cost
+            value = _log_loss(sgn * f + gained) - lam * spent
             worst[i] = max(worst[i], value)
             if value <= threshold[i]:
                 continue
 
             for j in range(m):
                 codes[j] = data.column[data.z[i, j]]
+            changes = 0
             for k in range(d):
-                j = order[k]
-                codes[j] = data.top[side, j] if data.top[side, j] >= 0 else data.column[best[side, data.z[i, j]]]
+                j = feature[k]
+                changes += step[k] == start[first + data.z[i, j]]  # the first step of its feature
+                codes[j] = data.top[side, j] if data.top[side, j] >= 0 else data.column[target[step[k]]]
             end = ends[q]
             if end + m > entry.size:
                 longer = np.empty(2 * entry.size + m, entry.dtype)
@@ -187,84 +302,84 @@ def separate(
                 if codes[j] >= 0:
                     entry[end] = codes[j]
                     end += 1
-            if _is_known(pool, i, sgn, d, entry, ends[q], end):
+            if _is_known(pool, i, sgn, changes, entry, ends[q], end):
                 continue
             owner[q] = i
             sign[q] = sgn
-            n_changes[q] = d
-            cost[q] = change_cost * d + (label_cost if flip else 0.0)
+            n_changes[q] = changes
+            cost[q] = spent
             q += 1
             ends[q] = end
     return worst, owner[:q], Pool(pool.start, sign[:q], cost[:q], ends[: q + 1], entry[: ends[q]], n_changes[:q])
 
 
 @jit
-def _paying_features(gain: np.ndarray, price: float, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The features in which a change of some level can pay, (2, m) by side, and how many there are (2,)."""
-    m = offsets.size - 1
+def _paying_features(start: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The features in which a change of some level pays, (2, m) by side, and how many there are (2,)."""
+    m, V = offsets.size - 1, offsets[-1]
     paying = np.zeros((2, m), np.int32)
     n_paying = np.zeros(2, np.int32)
     for side in range(2):
         for j in range(m):
-            for v in range(offsets[j], offsets[j + 1]):
-                if gain[side, v] > price:
-                    paying[side, n_paying[side]] = j
-                    n_paying[side] += 1
-                    break
+            if start[side * V + offsets[j + 1]] > start[side * V + offsets[j]]:
+                paying[side, n_paying[side]] = j
+                n_paying[side] += 1
     return paying, n_paying
 
 
 @jit
-def _sort_gains(
+def _sort_steps(
     z: np.ndarray,
-    gain: np.ndarray,
-    growth: np.ndarray,
-    price: float,
+    first: int,
+    start: np.ndarray,
+    numbers: np.ndarray,
     paying: np.ndarray,
-    gains: np.ndarray,
-    growths: np.ndarray,
-    order: np.ndarray,
+    step: np.ndarray,
+    feature: np.ndarray,
 ) -> int:
-    """Fill in the gains above the price of a sample with levels z, the largest first, and their features; the count."""
+    """Fill in the steps that pay of a sample with levels z, the steepest first, and their features; the count."""
     count = 0
     for k in range(paying.size):
         j = paying[k]
-        g = gain[z[j]]
-        if g > price:
+        for q in range(start[first + z[j]], start[first + z[j] + 1]):
+            steepness = numbers[q, 2]
             at = count
-            while at > 0 and gains[at - 1] < g:
-                gains[at] = gains[at - 1]
-                growths[at] = growths[at - 1]
-                order[at] = order[at - 1]
+            while at > 0 and numbers[step[at - 1], 2] < steepness:
+                step[at] = step[at - 1]
+                feature[at] = feature[at - 1]
                 at -= 1
-            gains[at] = g
-            growths[at] = growth[z[j]]
-            order[at] = j
+            step[at] = q
+            feature[at] = j
             count += 1
     return count
 
 
 @jit
-def _best_count(a: float, gains: np.ndarray, growths: np.ndarray, count: int, price: float, decay: float) -> int:
-    """The d that maximises L(a + the first d gains) - d * price.
+def _best_count(
+    a: float, numbers: np.ndarray, growth: np.ndarray, decay: np.ndarray, lam: float, step: np.ndarray
+) -> int:
+    """The d that maximises L(a + the gains of the first d steps) - lam * their cost.
 
-    Where nothing overflows, as the d that maximises (1 + e^a ...) e^(-d price), which takes no logarithms.
+    Where nothing overflows, as the d that maximises (1 + e^a ...) e^(-lam cost), which takes no logarithms.
     """
-    best = 0
-    if abs(a) + gains[:count].sum() + price * count < 600.0:
+    best, size = 0, abs(a)
+    for q in step:
+        size += numbers[q, 0] + lam * numbers[q, 1]
+    if size < 600.0:
         odds, discount = np.exp(a), 1.0
         highest = 1.0 + odds
-        for k in range(count):
-            odds *= growths[k]
-            discount *= decay
+        for k in range(step.size):
+            odds *= growth[step[k]]
+            discount *= decay[step[k]]
             if (1.0 + odds) * discount > highest:
                 highest = (1.0 + odds) * discount
                 best = k + 1
         return best
-    highest = _log_loss(a)
-    for k in range(count):
-        a += gains[k]
-        value = _log_loss(a) - price * (k + 1)
+    highest, price = _log_loss(a), 0.0
+    for k in range(step.size):
+        a += numbers[step[k], 0]
+        price += lam * numbers[step[k], 1]
+        value = _log_loss(a) - price
         if value > highest:
             highest = value
             best = k + 1
@@ -649,21 +764,22 @@ def dual_point(
 
 @jit
 def absorb(
-    balance: np.ndarray, data: Data, pool: Pool, mass: np.ndarray, v: np.ndarray
+    balance: np.ndarray, data: Data, costs: LevelCosts, pool: Pool, mass: np.ndarray, v: np.ndarray
 ) -> tuple[float, float, np.ndarray, int, float, np.ndarray, np.ndarray, np.ndarray]:
     """Cancel a small ``balance`` (E,), but for the numbers' part, by small changes of a dual point (not carried out).
 
     The intercept's share goes into v of the most flexible cut. Then each level's share is cancelled against the most
     common level of its feature: an amount eps of a cut with slope t that changes no feature yet is moved to that level,
-    or from that level to the common one, which moves eps t of the balance, leaves the entropy as it is, and costs one
-    change of a level. Only cuts that keep half of their mass are used. ``balance`` is 0 at
-    tops, bottoms and lam.
+    or from that level to the common one, which moves eps t of the balance, leaves the entropy as it is, and costs the
+    change of a level. Only cuts that keep half of their mass are used. Where neither change may happen, the balance
+    stays. It is 0 at tops, bottoms and lam.
 
     Returns
     -------
     entropy : the change of sum_c mass H(v / mass)
-    moved : sum of all eps; inf if for some level there is no such cut, or the intercept's share is too large
-    balance : (E,), zero but for the numbers' part where ``moved`` is finite
+    spent : sum of all eps times their cost; inf if for some level there is no such cut, or the intercept's share is too
+        large
+    balance : (E,), what is left where ``spent`` is finite: the parts of numbers, and of features that may not change
     bent, dv : the cut whose v changes, and by how much
     cut, level, amount : (Q,) what mass moves: from which cut, to which level (counted through), how much
     """
@@ -689,7 +805,7 @@ def absorb(
                 if t > steepest[side, level]:
                     steepest[side, level] = t
                     source[side, level] = c
-    entropy, moved = 0.0, 0.0
+    entropy, spent = 0.0, 0.0
     if balance[0] != 0.0:
         if best < 0:
             return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
@@ -712,17 +828,20 @@ def absorb(
             if e < 0 or balance[e] == 0.0:
                 continue
             side = 0 if balance[e] > 0 else 1
+            cost, back = _cost(costs, data.offsets, j, level, common), _cost(costs, data.offsets, j, common, level)
+            if np.isinf(cost) and np.isinf(back):
+                continue
             t, c, to = steepest[side, level], source[side, level], common
-            if steepest[1 - side, common] > t:
-                t, c, to = steepest[1 - side, common], source[1 - side, common], level
+            if np.isinf(cost) or (np.isfinite(back) and steepest[1 - side, common] > t):
+                t, c, to, cost = steepest[1 - side, common], source[1 - side, common], level, back
             if t == 0.0 or not abs(balance[e]) / t <= left[c]:
                 return entropy, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
             cut[q], target[q], amount[q] = c, to, abs(balance[e]) / t
             left[c] -= amount[q]
-            moved += amount[q]
+            spent += amount[q] * cost
             balance[e] = 0.0
             q += 1
-    return entropy, moved, balance, best, dv, cut[:q], target[:q], amount[:q]
+    return entropy, spent, balance, best, dv, cut[:q], target[:q], amount[:q]
 
 
 @jit

@@ -181,7 +181,9 @@ def _first_theta(instance: Instance, start: Solution | None) -> np.ndarray:
                 theta[-1] = settings.start_lam * lam
     if tops.n_rows:
         first = tops.start
-        theta[tops.column[first]] = tops.sign[first] * (tops.highest(-instance.rows.times(theta)) + settings.first_top)
+        for _ in range(2 if tops.n_sizes else 1):  # sizes, then tops of sums of these
+            score = tops.sign * theta[tops.column] - instance.rows.times(theta)[: tops.n_rows]
+            theta[tops.column[first]] = tops.sign[first] * (tops.highest(score) + settings.first_top)
     return theta
 
 

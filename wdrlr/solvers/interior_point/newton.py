@@ -74,6 +74,9 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
     used[: instance.coordinates.n_scores] = True
     used[-1] = instance.problem.radius > 0
     used[pool.entry] = True
+    size = instance.coordinates.size
+    for j in instance.problem.coded:  # sizes serve the top and the bottom
+        used[size[instance.problem.dummies(j)]] = used[instance.coordinates.data.top[:, j]].any()
     return used, used[instance.tops.column]
 
 
@@ -115,7 +118,7 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
 
 def _add_curvature(M: np.ndarray, instance: Instance, at: Iterate) -> None:
     """The second derivative of the l2 norm times its multiplier, in place."""
-    n, x_scale = instance.problem.n_numeric, instance.coordinates.x_scale
+    n, x_scale = instance.problem.n_numeric, instance.x_scale
     tangent, size = at.rows.value[-n:], np.linalg.norm(instance.slopes(at.theta))
     if size > 0:
         second = np.diag(x_scale**-2.0) - np.outer(tangent, tangent)

@@ -89,12 +89,13 @@ def _raise_tops(theta: np.ndarray, instance: Instance, at: Iterate, newton: Newt
         return
     column = tops.column[tops.start]
     sign = tops.sign[tops.start]
-    score = tops.sign * theta[tops.column] - at.rows.times(theta)[: tops.n_rows]
-    edge = tops.highest(score + settings.least_slack * at.limits.slack[: tops.n_rows])
     # A wider margin would make fresh cuts that use the top raise s by a multiple of it.
     margin = min(settings.idle_top * theta[-1] * instance.change_cost, at.tau * len(at.s))
-    ahead = np.where(newton.used[column], np.maximum(sign * theta[column], edge), tops.highest(score) + margin)
-    theta[column] = sign * ahead
+    for _ in range(2 if tops.n_sizes else 1):  # sizes, then tops of sums of these
+        score = tops.sign * theta[tops.column] - at.rows.times(theta)[: tops.n_rows]
+        edge = tops.highest(score + settings.least_slack * at.limits.slack[: tops.n_rows])
+        ahead = np.where(newton.used[column], np.maximum(sign * theta[column], edge), tops.highest(score) + margin)
+        theta[column] = sign * ahead
 
 
 def _raise_lam(theta: np.ndarray, instance: Instance, at: Iterate, tangents: LinearRows) -> LinearRows:
@@ -110,7 +111,7 @@ def _raise_lam(theta: np.ndarray, instance: Instance, at: Iterate, tangents: Lin
     nearest = np.concatenate([at.rows.values(theta)[instance.norm], tangents.values(theta)]).min()
     if -short * toll < 0.5 * nearest:
         theta[-1] = max(theta[-1], theta[-1] + short + at.tau / problem.radius)
-        tangent = -problem.metric.number_norm.steepest(slopes) / instance.coordinates.x_scale
+        tangent = -instance.number_norm.steepest(slopes) / instance.x_scale
         index = [len(theta) - 1, *range(1, 1 + n)]
         tangents = tangents.joined(LinearRows([(index, [toll, *tangent], 0.0)]))
     return tangents
