@@ -86,9 +86,6 @@ def test_importing_the_package_costs_next_to_nothing_and_a_default_fit_needs_no_
 WITHOUT_TESTS_OF_THEIR_OWN = {
     "data_prep/__main__.py",  # in test_counts.py
     "data_prep/recipe.py",  # in test_recipes.py, as all data sets
-    "solvers/interior_point/settings.py",
-    "solvers/programs.py",
-    "solvers/solution.py",
 }
 """The tests of their users test them; this list only shrinks."""
 
