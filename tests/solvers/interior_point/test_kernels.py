@@ -388,16 +388,23 @@ def absorb_case(case):
     return pool, R, sample, mass, mass * case.rng.uniform(0.1, 0.9, sample.size), balance
 
 
-@pytest.mark.parametrize("size", [1e-7, 1e-4, 1e-3])
-def test_absorb_cancels_the_balance(case, size):
-    """Carrying out by hand what it says, on explicit rows."""
+def test_absorb_needs_mass_to_move_for_each_level(case):
+    pool, _, sample, mass, v, balance = absorb_case(case)
+    spent = kernels.absorb(1e-7 * balance, case.data, case.costs, pool, mass, v)[1]
+    assert np.isfinite(spent) == all(sources(case, pool, sample, mass, balance).values())
+    assert kernels.absorb(1e3 * balance, case.data, case.costs, pool, mass, v)[1] == np.inf
+
+
+@pytest.mark.parametrize("share", [1e-3, 0.1, 1.0])
+def test_absorb_cancels_the_balance(case, share):
+    """Carrying out by hand what it says, on explicit rows, for a share of the largest balance that it can cancel."""
     pool, R, sample, mass, v, balance = absorb_case(case)
-    balance *= size
+    balance[[e for e, found in sources(case, pool, sample, mass, balance).items() if not found]] = 0.0
+    sizes = np.geomspace(1e-7, 1.0, 29)
+    balance *= share * max(
+        s for s in sizes if np.isfinite(kernels.absorb(s * balance, case.data, case.costs, pool, mass, v)[1])
+    )
     entropy, spent, rest, bent, dv, cut, level, amount = kernels.absorb(balance, case.data, case.costs, pool, mass, v)
-    of_less = kernels.absorb(1e-7 / size * balance, case.data, case.costs, pool, mass, v)[1]
-    assert np.isfinite(of_less) == all(sources(case, pool, sample, mass, balance))
-    if np.isinf(spent):  # no cut to take mass from, or more than the cuts can give
-        return
     assert bent == np.argmax(np.where(can_give(case, pool, sample, mass), v * (1 - v / mass), 0.0))
     after = v.copy()
     after[bent] += dv
@@ -428,14 +435,15 @@ def can_give(case, pool, sample, mass):
 
 
 def sources(case, pool, sample, mass, balance):
-    """For each level with a share of the balance, whether mass can be moved between it and the most common one."""
-    data, gives = case.data, can_give(case, pool, sample, mass)
+    """The entries of the levels' scores; for each, whether mass can be moved between it and the most common level."""
+    data, gives, found = case.data, can_give(case, pool, sample, mass), {}
     for j in range(case.problem.n_categorical):
         levels = np.arange(data.offsets[j], data.offsets[j + 1])
         common = levels[data.column[levels] < 0]
         for level in levels[data.column[levels] >= 0]:
             at = np.where(pool.sign == np.sign(balance[data.column[level]]), level, common)
-            yield (gives & (data.z[sample, j] == at)).any()
+            found[data.column[level]] = (gives & (data.z[sample, j] == at)).any()
+    return found
 
 
 def test_absorb_moves_mass_of_the_steepest_cut():
