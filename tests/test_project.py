@@ -106,7 +106,7 @@ def test_imports_go_down_only():
 
 
 def test_public_names_and_the_version():
-    assert set(wdrlr.__all__) <= set(dir(wdrlr)) and "WassersteinLogisticRegression" in wdrlr.__all__
+    assert {*wdrlr.__all__, "__version__"} == set(dir(wdrlr)) and "WassersteinLogisticRegression" in wdrlr.__all__
     assert all(getattr(wdrlr, name) is not None for name in wdrlr.__all__)
     assert wdrlr.__version__ == importlib.metadata.version("wdrlr")
     with pytest.raises(AttributeError, match="attribute nothing"):
