@@ -1,7 +1,6 @@
 import builtins
 import logging
 import sys
-from time import perf_counter
 from types import SimpleNamespace
 
 import cvxpy as cp
@@ -176,16 +175,19 @@ def test_clarabel_with_the_matrices_and_by_way_of_cvxpy_is_the_same(monkeypatch,
 
 
 @pytest.mark.parametrize("conic_solver", ["CLARABEL", "SCS"])
-def test_a_deadline_stops_the_solver(conic_solver):
+def test_a_deadline_stops_the_solver(monkeypatch, conic_solver):
+    """The clock stands still until the solver has its limit, a time in which no machine solves this program."""
+    monkeypatch.setattr(conic, "perf_counter", lambda: 5.0)
     problem = random_problem(3, N=30, n=0, n_levels=(2,) * 7)
     cuts = all_cuts(problem, 10_000)
     with pytest.raises(conic.OutOfTime, match=r'no time is left.*solver_options=\{"time_limit": seconds\}'):
-        solve_program(problem, cuts, "dual", conic_solver, perf_counter() - 1.0)
+        solve_program(problem, cuts, "dual", conic_solver, 5.0)
+    deadline = 5.0 + 2**-20
     if conic_solver == "CLARABEL":
-        with pytest.raises(conic.OutOfTime, match=r'CLARABEL was stopped after 0.\d* s.*"time_limit"'):
-            solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.05)
+        with pytest.raises(conic.OutOfTime, match=r'CLARABEL was stopped after 9.54e-07 s.*"time_limit"'):
+            solve_program(problem, cuts, "dual", conic_solver, deadline)
     else:  # it returns where it is
-        stopped = solve_program(problem, cuts, "dual", conic_solver, perf_counter() + 0.1)
+        stopped = solve_program(problem, cuts, "dual", conic_solver, deadline)
         points = dual_points(problem, cuts, stopped.mass, stopped.b, 1e-6)
         assert certified(problem, stopped.b, points, 1e-6).gap > 1e-4
 
@@ -194,10 +196,9 @@ def test_scs_ends_without_a_limit_of_the_user(monkeypatch):
     """A first-order method: on programs of many cones its tolerances can be hours away."""
     problem = random_problem(1, N=60, n=3, norm="l2", n_levels=(2, 3, 2))
     assert conic.SETTINGS["SCS"]["time_limit_secs"] <= 60
-    monkeypatch.setitem(conic.SETTINGS["SCS"], "time_limit_secs", 0.02)
+    monkeypatch.setitem(conic.SETTINGS["SCS"], "time_limit_secs", 1e-6)
     solution = solve_monolithic(problem, conic_solver="SCS", tol=1e-8)
     assert 1e-8 < solution.gap < 1
-    assert solution.solver_seconds < 10
 
 
 def test_an_infeasible_program_is_an_error_not_a_number():
