@@ -8,7 +8,7 @@ import pytest
 from tests.instances import random_problem
 from wdrlr import WassersteinLogisticRegression, WassersteinLogisticRegressionCV, fit_path
 from wdrlr.solvers.closed_form import optimal_constant
-from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
+from wdrlr.solvers.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.registry import SOLVERS, Solver, chosen_solver, register, solve
 from wdrlr.solvers.solution import certified
@@ -81,6 +81,46 @@ def test_errors_name_the_remedy(calls, wrong, message, remedy):
         WassersteinLogisticRegression(**parameters).fit(X, Y)
     assert not calls
     assert WassersteinLogisticRegression(**{**parameters, **remedy}).fit(X, Y).gap_ <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "wrong", "right", "words"),
+    [
+        (
+            "column-constraint",
+            "time_limit",
+            [0, -1.0, np.nan, "60", None, True],
+            [60, 60.5, np.inf, np.float32(9)],
+            "sec",
+        ),
+        (
+            "monolithic",
+            "time_limit",
+            [0, -1.0, np.nan, "60", None, True],
+            [60, np.int64(60)],
+            "a positive number of sec",
+        ),
+        ("monolithic", "max_cuts", [0, -5, 1e5, "9", None, True], [10**5, np.int64(10**5)], "a positive integer"),
+        (
+            "column-constraint",
+            "easing",
+            ["geometric", True, Easing],
+            [None, Easing("geometric")],
+            r'None or .*Easing\("geo',
+        ),
+        ("column-constraint", "all_violated", ["no", None], [True, np.False_], "False or True"),
+        ("monolithic", "form", ["duall", None], ["primal"], "'primal' or 'dual'"),
+    ],
+)
+def test_values_of_options_are_checked_before_any_work(solver, name, wrong, right, words):
+    for value in wrong:
+        model = WassersteinLogisticRegression(solver=solver, solver_options={name: value})
+        with pytest.raises(ValueError, match=rf"the {name} in solver_options must be .*{words}.*, not {value!r}\."):
+            model.fit(None, None)
+        with pytest.raises(ValueError, match=f"the {name} in solver_options"):
+            fit_path(None, None, [0.1], solver=solver, solver_options={name: value})
+    for value in right:
+        assert WassersteinLogisticRegression(solver=solver, solver_options={name: value}).fit(X, Y).gap_ <= 1e-6
 
 
 def test_a_solver_that_is_not_registered_is_unknown():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 from wdrlr.model.problem import Problem
+from wdrlr.solvers.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.solvers.conic import choose_conic_solver
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.method import solve_tailored
@@ -22,6 +24,14 @@ def _nothing(problem: Problem) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Values:
+    """What an option may be: in words, as an error message says it, and by a test of a value."""
+
+    words: str
+    include: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
 class Solver:
     """A way to solve a problem.
 
@@ -33,7 +43,7 @@ class Solver:
         ``solve(problem, *, tol, max_iter, conic_solver, **options)`` returns a ``Solution``, which
         ``solution.certified`` makes of coefficients and dual points. The arguments are the classifier's parameters.
     options : mapping
-        The names of its ``solver_options``, each with the values that it may have, or None for any.
+        The names of its ``solver_options``, each with what it may be: a tuple of values, ``Values``, or None for any.
     handles : callable
         ``handles(p, norm)``: whether it can do with this exponent of the categorical distance and this norm on the
         numbers. By default it can with all.
@@ -47,7 +57,7 @@ class Solver:
 
     name: str
     solve: Callable[..., Solution] = field(compare=False)
-    options: Mapping[str, tuple | None] = field(default_factory=dict, compare=False)
+    options: Mapping[str, tuple | Values | None] = field(default_factory=dict, compare=False)
     handles: Callable[[float, str], bool] = field(default=_any, compare=False)
     warm_start: bool = field(default=False, compare=False)
     conic: bool = field(default=False, compare=False)
@@ -100,8 +110,10 @@ def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
             takes = ", ".join(solver.options) or "no options"
             raise ValueError(f"solver_options has {name!r}, but the solver {solver.name!r} takes {takes}.")
         allowed = solver.options[name]
-        if allowed is not None and value not in allowed:
-            raise ValueError(f"the {name} in solver_options must be {_listed(allowed)}, not {value!r}.")
+        if isinstance(allowed, tuple):
+            allowed = Values(_listed(allowed), allowed.__contains__)
+        if allowed is not None and not allowed.include(value):
+            raise ValueError(f"the {name} in solver_options must be {allowed.words}, not {value!r}.")
 
 
 def solve(
@@ -134,8 +146,6 @@ def _coordinates(problem: Problem) -> dict[str, Any]:
 def _column_constraint(
     problem: Problem, *, tol: float, max_iter: int, conic_solver: str, all_violated: bool = True, **options: Any
 ) -> Solution:
-    from wdrlr.solvers.column_constraint import solve_column_constraint  # here, as the default solver does without
-
     return solve_column_constraint(
         problem,
         tol=tol,
@@ -147,12 +157,20 @@ def _column_constraint(
 
 
 def _monolithic(problem: Problem, *, tol: float, max_iter: int, conic_solver: str, **options: Any) -> Solution:
-    from wdrlr.solvers.column_constraint import solve_monolithic
-
     return solve_monolithic(problem, tol=tol, conic_solver=choose_conic_solver(conic_solver), **options)
 
 
+def _positive(kind: type[Any]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind) and not isinstance(value, bool) and value > 0
+
+
 FORM = ("primal", "dual")
+EASING = Values(
+    'None or an Easing, such as wdrlr.solvers.column_constraint.Easing("geometric")',
+    lambda value: value is None or isinstance(value, Easing),
+)
+SECONDS = Values("a positive number of seconds (without a limit, leave it out)", _positive(Real))
+COUNT = Values("a positive integer", _positive(Integral))
 
 register(
     Solver(
@@ -167,8 +185,8 @@ register(
     Solver(
         "column-constraint",
         _column_constraint,
-        {"all_violated": (False, True), "easing": None, "form": FORM, "time_limit": None},
+        {"all_violated": (False, True), "easing": EASING, "form": FORM, "time_limit": SECONDS},
         conic=True,
     )
 )
-register(Solver("monolithic", _monolithic, {"form": FORM, "time_limit": None, "max_cuts": None}, conic=True))
+register(Solver("monolithic", _monolithic, {"form": FORM, "time_limit": SECONDS, "max_cuts": COUNT}, conic=True))
