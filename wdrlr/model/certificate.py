@@ -132,8 +132,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     if low_slope >= 0:
         return low_value, low
     # Above this multiplier no change pays.
-    pays = np.divide(losses - losses[:, :1], costs, out=np.zeros_like(losses), where=costs > 0)
-    steepest = np.max(pays, initial=0.0)
+    steepest = np.max((losses - losses[:, :1]) / np.where(costs > 0, costs, np.inf))
     high = max(low, float(steepest) * (1 + 8 * UNIT))
     at_high = left.worst(high)
     high_value, high_slope = left.line(high, at_high, problem.radius)

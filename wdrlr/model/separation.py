@@ -31,16 +31,16 @@ from wdrlr.model.problem import Problem, log_loss
 class Steps(NamedTuple):
     """Along the envelope of each feature, from each level: D columns, a step each, several for a feature.
 
-    The tables, of V = sum(n_levels) levels, are for labels +1 and then for -1, laid end to end. Where a level has fewer
-    steps than others of its feature, gain and cost are 0.
+    The tables, of V = sum(n_levels) levels with up to S steps, are for labels +1 and then for -1, laid end to end: step
+    s of level v is entry v S + s. Where a level has fewer steps than others of its feature, gain and cost are 0.
     """
 
     feature: np.ndarray  # (D,)
     number: np.ndarray  # (D,): 0 for the first step of a feature, and so on
-    gain: np.ndarray  # (2 V, S): by how much each step raises -y f
-    cost: np.ndarray  # (2 V, S): its transport cost; all are 1 where the metric counts changes
-    steepness: np.ndarray  # (2 V, S): gain / cost, falling from step to step; -inf for no step
-    level: np.ndarray  # (2 V, S): the level that it leads to
+    gain: np.ndarray  # (2 V S,): by how much each step raises -y f
+    cost: np.ndarray  # (2 V S,): its transport cost; all are 1 where the metric counts changes
+    steepness: np.ndarray  # (2 V S,): gain / cost, falling from step to step; -inf for no step
+    level: np.ndarray  # (2 V S,): the level that it leads to
 
 
 class Candidates(NamedTuple):
@@ -49,7 +49,7 @@ class Candidates(NamedTuple):
     argument: np.ndarray  # (N, D + 1): -y f after the first d = 0, ..., D steps
     cost: np.ndarray  # (1, D + 1) or (N, D + 1): transport cost, the label's included
     rank: np.ndarray  # (N, D): by this the steps are ordered, the largest first
-    entry: np.ndarray  # (N, D): the rows of the tables of ``steps``
+    entry: np.ndarray  # (N, D): where the steps are in the tables
     steps: Steps
 
 
@@ -74,20 +74,23 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
     y = -problem.y if flipped else problem.y
     steps = envelope_steps(problem, b)
     label = np.where(y > 0, 0, sum(problem.n_levels))[:, None]
-    entry = (problem.z + problem.offsets)[:, steps.feature] + label
-    gain = steps.gain[entry, steps.number]
+    entry = problem.z[:, steps.feature] + problem.offsets[steps.feature] + label
+    if problem.metric.level_costs is not None:
+        entry = entry * (len(steps.gain) // max(2 * sum(problem.n_levels), 1)) + steps.number
+    gain = steps.gain[entry]
     argument = np.empty((problem.n_samples, gain.shape[1] + 1))
     argument[:, 0] = -y * problem.decision(b)
     label_cost = problem.metric.label_change if flipped else 0.0
-    rank = steps.steepness[entry, steps.number]
     if problem.metric.level_costs is None:
+        rank = gain
         np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
         cost = problem.metric.level_changes(gain.shape[1])[None] + label_cost
     else:
+        rank = steps.steepness[entry]
         order = np.argsort(-rank, axis=1, kind="stable")
         np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1, out=argument[:, 1:])
         cost = np.full(argument.shape, label_cost)
-        cost[:, 1:] += np.cumsum(np.take_along_axis(steps.cost[entry, steps.number], order, axis=1), axis=1)
+        cost[:, 1:] += np.cumsum(np.take_along_axis(steps.cost[entry], order, axis=1), axis=1)
     argument[:, 1:] += argument[:, :1]
     return Candidates(argument, cost, rank, entry, steps)
 
@@ -110,10 +113,10 @@ def changed(
     order = np.argsort(-found.rank[sample], axis=1, kind="stable")
     taken = np.argsort(order, axis=1) < n_steps[:, None]
     z = problem.z[sample].copy()
-    for number in range(steps.gain.shape[1]):  # a later step of a feature counts
+    for number in range(steps.number.max(initial=-1) + 1):  # a later step of a feature counts
         those = steps.number == number
         feature = steps.feature[those]
-        z[:, feature] = np.where(taken[:, those], steps.level[entry[:, those], number], z[:, feature])
+        z[:, feature] = np.where(taken[:, those], steps.level[entry[:, those]], z[:, feature])
     return z
 
 
@@ -163,8 +166,7 @@ def envelope_steps(problem: Problem, b: np.ndarray) -> Steps:
                 table[side, problem.levels(j), :width] = of_feature
     feature = np.repeat(np.arange(m), n_steps)
     number = np.arange(len(feature)) - np.repeat(np.cumsum(n_steps) - n_steps, n_steps)
-    tables = (table.reshape(-1, shape[2]) for table in (gains, costs, steepness, levels))
-    return Steps(feature, number, *tables)
+    return Steps(feature, number, *(table.ravel() for table in (gains, costs, steepness, levels)))
 
 
 def _envelope(score: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ SETTINGS = {
     "no tops": {"n": 1, "n_levels": (2, 3, 2), "label_cost": 0.8},
     "no numbers, fixed labels": {"n": 0, "n_levels": (4, 1, 3, 2, 6), "label_cost": np.inf},
     "no categories": {"n": 3, "n_levels": (), "label_cost": 0.5},
+    "costs": {"n": 1, "n_levels": (3, 4, 2, 5), "label_cost": 0.6, "costs": "mixed"},
     "all": {"n": 2, "n_levels": (3, 4, 1, 2, 5), "label_cost": 0.6, "N": 20},
 }
 
@@ -40,7 +41,6 @@ def make_case(seed, **setting):
         data=coordinates.data,
         E=coordinates.E,
         N=problem.n_samples,
-        change_cost=0.3 / 1.5,
         costs=level_costs(problem),
         label_cost=setting["label_cost"] / 1.5,
         rng=np.random.default_rng(seed),
@@ -179,7 +179,7 @@ def test_separate_yields_the_cuts_above_the_level_that_the_pool_lacks(case, know
     for sign, found in worst_by_problem(case, theta):
         for i in np.flatnonzero(found.value > level):
             changes = {j: v for j, v in enumerate(found.z[i]) if v != case.problem.z[i, j]}
-            cost = case.change_cost * len(changes) + (case.label_cost if sign[i] == case.problem.y[i] else 0.0)
+            cost = cost_by_hand(case.problem, i, found.z[i], -1.0 if sign[i] == case.problem.y[i] else 1.0)
             entries = entries_of(case, sign[i], i, changes)
             expected.append((int(i), float(sign[i]), round(cost, 12), len(changes), entries))
     has = set(described(pool, dense(case, pool)[1]))
@@ -426,7 +426,11 @@ def test_absorb_cancels_the_balance(case, share):
     np.testing.assert_allclose(cancelled, rest - balance, rtol=0, atol=1e-15)
     assert not np.delete(rest, numbers).any()
     assert entropy_of(masses, vs) - entropy_of(mass, v) == pytest.approx(entropy, abs=1e-14)
-    assert spent == pytest.approx(amount.sum() * case.change_cost)
+    metric, m = case.problem.metric, case.problem.n_categorical
+    old, new = case.data.z[sample[cut]] - case.data.offsets[:m], case.data.z[sample[cut]] - case.data.offsets[:m]
+    j = np.searchsorted(case.data.offsets, level, side="right") - 1
+    new[np.arange(len(cut)), j] = level - case.data.offsets[j]
+    assert spent == pytest.approx(amount @ metric.level_distance(old, new))
 
 
 def can_give(case, pool, sample, mass):
@@ -457,7 +461,7 @@ def test_absorb_moves_mass_of_the_steepest_cut():
     entropy, spent, rest, *_ = kernels.absorb(wanted, case.data, case.costs, pool, mass, v)
     assert entropy == 0.0
     assert not rest.any()
-    assert spent == pytest.approx(1e-6 / (v / mass)[fits].max() * case.change_cost)
+    assert spent == pytest.approx(1e-6 / (v / mass)[fits].max() * case.costs.single[0])
     assert kernels.absorb(1e6 * wanted, case.data, case.costs, pool, mass, v)[1] == np.inf
 
 
