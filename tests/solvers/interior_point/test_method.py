@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.instances import at, random_problem
+from tests.instances import COSTS, at, random_problem
 from tests.solvers.test_column_constraint import SETTINGS
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
@@ -306,3 +306,44 @@ def test_an_early_stop_tells_the_objective_of_its_coefficients():
         with pytest.warns(ConvergenceWarning):
             model = WassersteinLogisticRegression(1e-5, 1e-3, max_iter=max_iter).fit(X, y)
         assert model.objective_ == pytest.approx(model.worst_case_loss(X, y), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [*COSTS, "codes"])
+def test_costs_of_all_kinds_are_certified(kind):
+    """Random sizes, label costs, norms, penalties, boxes, codings and weights, with and without an intercept."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        codes = kind == "codes"
+        problem = random_problem(
+            seed,
+            N=int(rng.integers(6, 60)),
+            n=int(rng.integers(0, 4)),
+            n_levels=tuple(rng.integers(1, 7, rng.integers(1, 6)).tolist()),
+            radius=float(10 ** rng.uniform(-3, 0)),
+            label_cost=[0.3, 1.0, 4.0, np.inf][seed % 4],
+            norm=["l1", "l2", "linf"][seed % 3],
+            gamma=[0.0, 0.0, 0.01][seed % 3],
+            coef_bound=[np.inf, np.inf, 2.0][seed // 3 % 3],
+            fit_intercept=seed % 5 != 0,
+            coding="pm1" if codes or seed % 2 else "onehot",
+            weighted=seed % 2 == 0,
+            costs=["features", None][seed % 2] if codes else kind,
+            any_code=codes,
+        )
+        assert 0 <= solve_tailored(problem, tol=1e-6).gap <= 1e-6
+
+
+@pytest.mark.parametrize("kind", ["features", "ordinal", "matrices", "codes"])
+@pytest.mark.parametrize("seed", range(4))
+def test_costs_agree_with_the_conic_solver(kind, seed):
+    costs = {"any_code": True, "coding": "pm1"} if kind == "codes" else {"costs": kind}
+    agree(random_problem(seed, N=15, n_levels=(3, 4, 2), label_cost=[0.5, 4.0][seed % 2], radius=0.05, **costs))
+
+
+def test_the_authors_support_costs_more():
+    """On levels alone the objective is smaller; on features with two levels it is the same."""
+    problem = random_problem(1, N=40, n=0, n_levels=(5, 3), coding="pm1", label_cost=2.0, any_code=True)
+    of_codes, of_levels = solve_tailored(problem), solve_tailored(replace(problem, any_code=False))
+    assert of_codes.lower > of_levels.upper
+    binary = random_problem(1, N=40, n=0, n_levels=(2, 2, 2), coding="pm1", label_cost=2.0, any_code=True)
+    assert np.array_equal(solve_tailored(binary).b, solve_tailored(replace(binary, any_code=False)).b)
