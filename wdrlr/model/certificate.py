@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr
 
+from wdrlr.model.metric import mean_costs
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates
 
@@ -220,8 +221,8 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     """The lower bound of a dual point, less the possible rounding; 0 if it proves nothing.
 
     Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1.
-    Dropped are cuts of infinite cost, or of any cost at radius 0, cuts that change a feature twice or into a level that
-    it does not have, and values that are not finite.
+    Dropped are cuts of infinite cost, or of any change at radius 0, cuts that change a feature twice or into a level
+    that it does not have, and values that are not finite.
 
     Parameters
     ----------
@@ -234,7 +235,9 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
     sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
     cost = _level_costs(problem, dual) + np.where(dual.flipped, problem.metric.label_change, 0.0)
-    possible = (mass > 0) & np.isfinite(cost) & (problem.radius > 0 or cost == 0)
+    possible = (mass > 0) & np.isfinite(cost)
+    if problem.radius == 0:
+        possible &= (np.diff(dual.start) == 0) & ~dual.flipped
     mass, cost = np.where(possible, mass, 0.0), np.where(possible, cost, 0.0)
     total = np.bincount(dual.sample, mass, problem.n_samples)
     most_cuts = int(np.bincount(dual.sample, possible, problem.n_samples).max(initial=0))
@@ -289,7 +292,7 @@ def _level_costs(problem: Problem, dual: DualPoint) -> np.ndarray:
     for j, costs in enumerate(metric.level_costs):
         those = dual.feature == j
         if isinstance(costs, np.ndarray):  # those into levels, then into the last mixture, ..., into the first
-            into = np.hstack([costs, costs @ shares[::-1, problem.levels(j)].T])
+            into = np.hstack([costs, mean_costs(costs, shares[::-1, problem.levels(j)])])
             of_change[those] = into[own[those], dual.level[those]]
         else:
             of_change[those] = costs
@@ -344,7 +347,7 @@ def _charge(
         return float(charge + fixed.sum() + max(0.0, excess) * upper / problem.radius)
 
     movable = np.zeros(len(b), dtype=bool)  # numbers, for which lam >= dual_norm(b_N) is a bound
-    movable[1 : 1 + n] = np.isfinite(problem.metric.number_norm.of_units(n))
+    movable[1 : 1 + n] = problem.metric.movable(n)
     totals = []
     for constant, per_lam in bounds:
         tight = cap < constant + per_lam * upper / problem.radius
@@ -423,9 +426,11 @@ def _balance(
 
 def _mixtures(problem: Problem, share: np.ndarray) -> np.ndarray:
     """Shares that are >= 0 and sum to 1 in each feature, means of codes that are in [-1, 1]; (Q, sum(n_levels))."""
-    clean = np.clip(np.nan_to_num(share, posinf=0.0), 0.0, 1e100) + np.finfo(float).tiny
+    clean = np.clip(np.nan_to_num(share, posinf=0.0), 0.0, 1e100)
     if problem.n_categorical:
-        clean /= np.repeat(np.add.reduceat(clean, problem.offsets, axis=1), problem.n_levels, axis=1)
+        total = np.repeat(np.add.reduceat(clean, problem.offsets, axis=1), problem.n_levels, axis=1)
+        sizes = np.repeat(problem.n_levels, problem.n_levels)
+        clean = np.where(total > 0, clean / np.where(total > 0, total, 1.0), 1.0 / sizes)
     for j in problem.coded:
         clean[:, problem.levels(j)] = np.clip(np.nan_to_num(share[:, problem.levels(j)]), -1.0, 1.0)
     return clean
@@ -498,7 +503,7 @@ def _bounds(
             bounds.append(of(upper / w_min, apart, np.full(len(of_slope), apart)))
         if not bounds:
             bounds.append((np.full(n_b, np.inf), np.zeros(n_b)))
-        immobile = 1 + np.flatnonzero(np.isinf(problem.metric.number_norm.of_units(n)))
+        immobile = 1 + np.flatnonzero(~problem.metric.movable(n))
         for constant, _ in bounds:
             constant[immobile] = claimed[immobile]
     cap = np.divide(upper, problem.penalty, out=np.full(n_b, np.inf), where=problem.penalty > 0)

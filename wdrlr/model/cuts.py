@@ -110,7 +110,10 @@ def all_cuts(problem: Problem, at_most: int) -> Cuts:
     points = np.array(list(product(*_values(problem))), dtype=problem.z.dtype)
     sample = np.repeat(np.arange(problem.n_samples), len(points))
     z = np.tile(points, (problem.n_samples, 1))
+    for j in problem.coded:  # the code of a sample's own level is no change
+        dummies = problem.level_matrix[problem.levels(j), problem.dummies(j)]
+        number = problem.n_levels[j] + ((dummies > 0) << np.arange(dummies.shape[1])).sum(axis=1)
+        own = problem.z[sample, j]
+        z[:, j] = np.where(z[:, j] == number[own], own, z[:, j])
     every = join(*(Cuts(sample, z, np.full(len(sample), flipped)) for flipped in problem.label_flips))
-    every = every[np.isfinite(every.costs(problem))]
-    # A code may be the sample's own level, which costs nothing.
-    return join(initial_cuts(problem), every) if problem.any_code else every
+    return every[np.isfinite(every.costs(problem))]

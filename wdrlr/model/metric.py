@@ -127,7 +127,8 @@ class Weighted(Norm):
     ----------
     base : Norm
     costs : ndarray of shape (n,)
-        What a move of each number by 1 costs, > 0; inf: the number may not move, and any slope is free.
+        What a move of each number by 1 costs, > 0; inf: the number may not move, and any slope is free. ``form`` does
+        not charge for its move and ``dual_form`` leaves out its slope: the former needs v = 0 there.
     """
 
     base: Norm
@@ -249,6 +250,10 @@ class GroundMetric:
         costs = largest_finite(self.level_costs)
         return self.level_cost * float(np.median(costs[costs > 0])) / self.scale if (costs > 0).any() else 0.0
 
+    def movable(self, n: int) -> np.ndarray:
+        """Which numbers may move; bool (n,)."""
+        return np.ones(n, dtype=bool) if self.number_costs is None else np.isfinite(self.number_costs)
+
     def dual_norm(self, b_numeric: np.ndarray) -> float:
         """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 1)."""
         if b_numeric.size == 0:
@@ -265,6 +270,16 @@ class GroundMetric:
 def largest_finite(level_costs: tuple[LevelCosts, ...]) -> np.ndarray:
     """The largest finite cost of each feature, 0 if all its changes are forbidden; shape (m,)."""
     return np.array([np.max(np.where(np.isfinite(costs), costs, 0.0)) for costs in level_costs])
+
+
+def mean_costs(costs: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """What a change of each level into Q mixtures of levels costs: (K, K) costs and (Q, K) shares give (K, Q).
+
+    inf only where a level of infinite cost has a share.
+    """
+    forbidden = np.isinf(costs)
+    mean = np.where(forbidden, 0.0, costs) @ shares.T
+    return np.where(forbidden.astype(float) @ (shares != 0).T > 0, np.inf, mean)
 
 
 def ground_metric(

@@ -56,7 +56,8 @@ class Problem:
         Row v: the score of level v is row . b_C (see ``encoding.level_matrix``).
     metric : GroundMetric
     radius : float
-        Wasserstein radius, in units of the metric. At 0 the problem is plain logistic regression.
+        Wasserstein radius, in units of the metric. At 0 the problem is plain logistic regression, even where changes
+        cost nothing.
     penalty : ndarray of shape (1 + n + k,)
         l1 penalty of each coefficient.
     coef_bound : ndarray of shape (1 + n + k,) or ()

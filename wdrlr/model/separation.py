@@ -155,7 +155,9 @@ def envelope_steps(problem: Problem, b: np.ndarray) -> Steps:
     levels = np.zeros(shape, dtype=int)
     of_level = np.repeat(np.where(changeable, single, 1.0), problem.n_levels)
     for side, (gain, level, several) in enumerate(of_label):
-        gains[side, :, 0], costs[side, :, 0], steepness[side, :, 0] = gain, of_level, gain / of_level
+        gains[side, :, 0], costs[side, :, 0] = gain, of_level
+        free = np.where(gain > 0, np.inf, -np.inf)
+        steepness[side, :, 0] = np.divide(gain, of_level, out=free, where=of_level > 0)
         levels[side, :, 0] = level
         for j, envelope in several.items():
             width = envelope[0].shape[1]

@@ -96,8 +96,13 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
     Raises
     ------
     ValueError
-        If b has another shape, or a value that is not finite, or if eta is outside its range.
+        If b has another shape, or a value that is not finite, or if eta is outside its range, or with ``any_code``.
     """
+    if problem.coded.size:
+        raise ValueError(
+            "a worst-case distribution needs any_code=False: with it, features of three or more levels are moved to "
+            "codes that are no levels, which no table of rows can show."
+        )
     b = np.asarray(b, dtype=float)
     if b.shape != (problem.n_coefficients,) or not np.isfinite(b).all():
         raise ValueError(f"b must be {problem.n_coefficients} finite coefficients, the intercept first.")
@@ -163,7 +168,9 @@ def _spend(
     unspent : float
         The unspent part of the radius.
     """
-    first = np.argmax(np.where(costs <= 0, losses, -np.inf), axis=1)  # changes that cost nothing come first
+    first = np.zeros(problem.n_samples, dtype=int)
+    if problem.radius > 0:  # changes that cost nothing come first
+        first = np.argmax(np.where(costs <= 0, losses, -np.inf), axis=1)
     sample, target, steepness, cost = _envelope_steps(losses, costs, first, gain)
     # The steps of one sample come in order and with falling steepness, and a stable sort keeps them in order.
     order = np.argsort(-steepness, kind="stable")

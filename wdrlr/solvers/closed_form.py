@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from wdrlr.model.certificate import DualPoint
+from wdrlr.model.metric import mean_costs
 from wdrlr.model.problem import Problem, log_loss
 
 LARGEST_COUPLING = 30_000_000
@@ -48,8 +49,8 @@ def optimal_constant(problem: Problem) -> tuple[np.ndarray, DualPoint] | None:
     Changing every label with probability 1/2, for kappa / 2, makes labels and features independent, and b = 0 optimal.
     Another way, for p >= 1, is this: let w_min be the weight of the smaller class; change the labels of the larger
     one's surplus 1 - 2 w_min with probability 1/2; in the rest, move the features of both classes half-way to each
-    other, which for a category costs the total variation distance of its levels between the classes, and for the
-    numbers half the distance of their means:
+    other, which for a category costs the total variation distance of its levels between the classes (times the mean
+    cost of its changes), and for the numbers half the distance of their means:
 
         kappa (1/2 - w_min) + w_min (sum of total variations + ||mean_+ - mean_-|| / 2)      (over the metric's scale).
 
@@ -103,6 +104,8 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
     probability = np.zeros((problem.n_samples, problem.n_categorical))
     mixtures = np.zeros((2, sum(problem.n_levels)))
     transport, largest = 0.0, problem.metric.largest_changes(problem.n_categorical)
+    unit, level_costs = problem.metric.level_cost / problem.metric.scale, problem.metric.level_costs or ()
+    moving = np.full(2, 0.5) if part < 1 else np.array([weight[1] >= 0.5, weight[1] < 0.5])
     for j, (start, levels) in enumerate(zip(problem.offsets, problem.n_levels, strict=True)):
         share = [
             np.bincount(problem.z[rows, j], problem.w[rows], levels) / weight[side]
@@ -114,7 +117,14 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
             probability[rows, j] = leaves[problem.z[rows, j]]
             mixtures[side, start : start + levels] = np.maximum(-surplus, 0.0)
         variation = float(np.abs(share[0] - share[1]).sum() / 2)
-        transport += variation * largest[j] if variation > 0 else 0.0
+        costs = level_costs[j] if level_costs else 1.0
+        if variation > 0 and isinstance(costs, np.ndarray):
+            into = mixtures[:, start : start + levels]
+            leaving, of_each = into[::-1], mean_costs(costs, into / variation).T
+            paid = np.multiply(leaving, of_each, out=np.zeros_like(into), where=leaving > 0)
+            transport += unit * float(moving @ paid.sum(axis=1))
+        elif variation > 0:
+            transport += variation * largest[j]
     means = [problem.w[rows] @ problem.x[rows] / weight[side] for side, rows in enumerate((minus, plus))]
     shift = problem.metric.numeric_distance(means[1] - means[0])
     for j in problem.coded:  # the mean of the codes of these levels

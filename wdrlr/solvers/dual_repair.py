@@ -7,10 +7,11 @@ from scipy.special import expit
 
 from wdrlr.model.certificate import DualPoint, worst_case_loss
 from wdrlr.model.cuts import Cuts, data_cuts, join
-from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.problem import Problem, codes, log_loss
 
 LARGEST_COEFFICIENT = 1e4
-"""At radius 0 and without a box, for which size of |b_j| max_i |x_ij| residuals are charged."""
+"""Where nothing bounds a coefficient, for which size of |b_j| max_i |x_ij| residuals are charged; see LARGEST_SCORE of
+``certificate``."""
 
 LEAST_CLASS = 1e-3
 """Weight of the smaller class below which bounds from the classes are no help if labels can be changed."""
@@ -58,9 +59,24 @@ def dual_points(problem: Problem, cuts: Cuts, mass: np.ndarray, b: np.ndarray, t
 
 
 def cut_dual_point(problem: Problem, cuts: Cuts, mass: np.ndarray, v: np.ndarray, wall: np.ndarray) -> DualPoint:
-    """The dual point with these masses and v on the cuts; C of each, and ``wall`` of shape (1 + n + k,)."""
+    """The dual point with these masses and v on the cuts; C of each, and ``wall`` of shape (1 + n + k,).
+
+    A code that is no level is the mixture with its number among those of its feature.
+    """
     changed = cuts.z != problem.z[cuts.sample]
     cut, feature = np.nonzero(changed)
+    level = cuts.z[cut, feature]
+    of_codes = []
+    for j in problem.coded:
+        n_levels = problem.n_levels[j]
+        those = (feature == j) & (level >= n_levels)
+        number, place = np.unique(level[those] - n_levels, return_inverse=True)
+        level[those] = -1 - place
+        of_codes.append(codes(number, n_levels - 1))
+    mixtures = np.zeros((max(map(len, of_codes), default=0), sum(problem.n_levels)))
+    for j, of_feature in zip(problem.coded, of_codes, strict=True):
+        start = problem.offsets[j]
+        mixtures[: len(of_feature), start : start + of_feature.shape[1]] = of_feature
     return DualPoint(
         sample=cuts.sample,
         flipped=cuts.flipped,
@@ -68,8 +84,8 @@ def cut_dual_point(problem: Problem, cuts: Cuts, mass: np.ndarray, v: np.ndarray
         v=v,
         start=np.concatenate([[0], np.cumsum(changed.sum(axis=1))]),
         feature=feature,
-        level=cuts.z[cut, feature],
-        mixtures=np.zeros((0, sum(problem.n_levels))),
+        level=level,
+        mixtures=mixtures,
         wall=wall,
     )
 
@@ -139,9 +155,13 @@ def _masses(
             scaled = np.where(short[cuts.sample], mass, scaled)
             moved[short] = 0.0
         mass = scaled
-        # Free mass may sit in a given copy of the data cut too: gather it first.
-        mass[:N] = at_home + moved
-        mass[N:][costs[N:] == 0] = 0.0
+        # Free mass may sit in a given copy of the data cut too: gather it first. Changes that cost nothing keep theirs.
+        free = costs == 0
+        away = free & (cuts.z != problem.z[cuts.sample]).any(axis=1)
+        kept = np.divide(at_home + moved, at_home, out=np.ones(N), where=(moved < 0) & (at_home > 0))
+        mass = np.where(away, mass * kept[cuts.sample], mass)
+        mass[N:][(free & ~away)[N:]] = 0.0
+        mass[:N] = np.maximum(at_home + moved - np.bincount(cuts.sample, np.where(away, mass, 0.0), minlength=N), 0.0)
     return mass
 
 
@@ -154,7 +174,7 @@ def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, number
     penalty = problem.penalty
     target = np.where(np.abs(b) > NEGLIGIBLE, -penalty * np.sign(b), np.clip(r, -penalty, penalty))
     numbers = slice(1, 1 + problem.n_numeric)
-    q = r[numbers] - target[numbers]
+    q = np.where(problem.metric.movable(problem.n_numeric), r[numbers] - target[numbers], 0.0)
     left = max(left, 0.0)
     if numbers_bind:
         target[numbers] += problem.metric.number_norm.aligned(-b[numbers], q, left * problem.metric.scale)
@@ -203,7 +223,7 @@ def residual_charge(
     r = r - np.clip(r, -penalty, penalty)
     numbers = slice(1, 1 + problem.n_numeric)
     if problem.n_numeric and problem.radius > 0:
-        to_pay = r[numbers] - wall[numbers]
+        to_pay = np.where(problem.metric.movable(problem.n_numeric), r[numbers] - wall[numbers], 0.0)
         toll = problem.metric.numeric_distance(to_pay)
         if toll > 0:
             share = min(max(radius - spent, 0.0) / toll, 1.0)
@@ -223,7 +243,8 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     in size, c the cost of all these changes, since both labels can be given to everybody; and within each class at most
     upper / w_min + lam (c + d) without a change of labels, w_min the weight of the smaller class and d the distance of
     their means. The one taken has the smaller lam. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds
-    everything. At radius 0 without a box see ``LARGEST_COEFFICIENT``.
+    everything. Without a box, at radius 0 and where features or numbers may not change, the claim is
+    ``LARGEST_COEFFICIENT``.
 
     Returns
     -------
@@ -231,11 +252,11 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     """
     n, n_b, x, w = problem.n_numeric, problem.n_coefficients, problem.x, problem.w
     boxed = np.isfinite(problem.coef_bound)
+    claimed = np.full(n_b, LARGEST_COEFFICIENT)
+    width = np.abs(x).max(axis=0, initial=0.0)
+    claimed[1 : 1 + n] /= np.where(width > 0, width, 1.0)
     if problem.radius == 0:
-        constant = np.full(n_b, LARGEST_COEFFICIENT)
-        width = np.abs(x).max(axis=0, initial=0.0)
-        constant[1 : 1 + n] /= np.where(width > 0, width, 1.0)
-        return np.where(boxed, problem.coef_bound, constant), np.zeros(n_b)
+        return np.where(boxed, problem.coef_bound, claimed), np.zeros(n_b)
     plus = problem.y > 0
     w_min = min(w[plus].sum(), w[~plus].sum())
     f_constant, f_per_lam = upper, problem.metric.label_change
@@ -252,6 +273,8 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     levels = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0
     constant[0] = (1.0 + 2.0 * levels) * f_constant
     per_lam[0] = (1.0 + 2.0 * levels) * f_per_lam + problem.metric.numeric_distance(w @ x)
+    unbounded = np.isinf(per_lam)
+    constant, per_lam = np.where(unbounded, claimed, constant), np.where(unbounded, 0.0, per_lam)
     return np.where(boxed, problem.coef_bound, constant), np.where(boxed, 0.0, per_lam)
 
 

@@ -117,7 +117,8 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
 
     subject to  sum of mass_c over the cuts of sample i = w_i,  0 <= v_c <= mass_c,
                 sum_c v_c A_c = paid + free + wall,  |free_j| <= penalty_j,  wall = 0 without bounds,
-                sum_c mass_c d_c + ||paid_N|| / scale <= radius,  paid_0 = 0,  paid_C = 0.
+                sum_c mass_c d_c + ||paid_N|| / scale <= radius,  paid_0 = 0,  paid_C = 0,
+                paid_r = 0 for numbers that may not move.
 
     mass_c is what is moved from sample i to (x_i, z, y), v_c / mass_c the slope of the log-loss there. The balance says
     that no b is better on average. Its multiplier is b, that of the radius is lam, that of the masses is s. With
@@ -134,10 +135,11 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
         spent = {"mass": _column(cuts.costs(problem) / problem.radius).T}
         if n:
             order, matrix = problem.metric.number_norm.form(n)
-            widths |= {"paid": n, "toll": 1, "part": len(matrix)}
-            balance["paid"] = -_numbers(problem).T
+            movable = problem.metric.movable(n)
+            widths |= {"paid": int(movable.sum()), "toll": 1, "part": len(matrix)}
+            balance["paid"] = -_numbers(problem).tocsr()[movable].T
             spent["toll"] = sp.eye_array(1)
-            scaled = sp.csr_array(matrix) / (problem.metric.scale * problem.radius)
+            scaled = sp.csr_array(matrix[:, movable]) / (problem.metric.scale * problem.radius)
             linear, second_order = _norm_at_most(order, "paid", scaled, "toll")
             inequalities += linear
         inequalities.insert(0, (spent, np.ones(1)))
