@@ -60,6 +60,26 @@ def random_problem(
 
 COSTS = ("features", "fixed", "ordinal", "matrices", "mixed")
 
+COST_SETTINGS = [
+    *({"costs": kind} for kind in COSTS),
+    *({"costs": kind, "label_cost": np.inf, "n": 3, "n_levels": (2, 4)} for kind in COSTS),
+    *({"costs": kind, "n": 0, "weighted": True, "radius": 0.3} for kind in COSTS),
+    {"costs": "mixed", "metric_scale": "unit", "radius": 0.01},
+    {"costs": "matrices", "n": 2, "norm": "l2", "coding": "pm1"},
+    {"costs": "ordinal", "n": 2, "norm": "linf", "label_cost": 3.0},
+    {"costs": "fixed", "radius": 1e-4},
+    {"costs": "mixed", "radius": 3.0},
+]
+"""Arguments of ``random_problem`` with costs of every kind."""
+
+CODE_SETTINGS = [
+    {"any_code": True, "coding": "pm1", "n_levels": (2, 4, 3)},
+    {"any_code": True, "coding": "pm1", "costs": "features", "weighted": True, "radius": 0.3},
+    {"any_code": True, "coding": "pm1", "costs": "fixed", "label_cost": np.inf, "n": 2},
+    {"any_code": True, "coding": "pm1", "metric_scale": "unit", "radius": 0.01, "n": 0},
+]
+"""The same with any code as support."""
+
 
 def random_costs(kind, seed, n, n_levels, norm="l1"):
     """Costs of that kind for ``ground_metric``.

@@ -5,23 +5,32 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.instances import random_coefficients, random_problem, worst_case_by_hand
+from tests.instances import (
+    CODE_SETTINGS,
+    COST_SETTINGS,
+    COSTS,
+    random_coefficients,
+    random_problem,
+    worst_case_by_hand,
+)
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.model.certificate import (
     DualPoint,
     _bounds,
     _rounding_of_objective,
     check,
+    dual_value,
     objective,
     worst_case_loss,
 )
-from wdrlr.model.cuts import all_cuts
+from wdrlr.model.cuts import Cuts, all_cuts, data_cuts, join
 from wdrlr.model.metric import ground_metric
-from wdrlr.model.problem import Problem
+from wdrlr.model.problem import Problem, codes
 from wdrlr.solvers.column_constraint import solve_monolithic
-from wdrlr.solvers.dual_repair import dual_points
+from wdrlr.solvers.dual_repair import cut_dual_point, dual_points
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.method import minimise
+from wdrlr.solvers.programs import solve_program
 from wdrlr.solvers.solution import certified
 
 SETTINGS = [
@@ -43,14 +52,25 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+OF_EVERY_KIND = [
+    *SETTINGS,
+    *COST_SETTINGS,
+    *CODE_SETTINGS,
+    *({"gamma": 0.02, **others} for others in ({}, {"costs": "fixed"}, CODE_SETTINGS[0])),
+    *({"coef_bound": 0.2, **others} for others in ({}, {"costs": "mixed"}, CODE_SETTINGS[1])),
+    *({"fit_intercept": False, **others} for others in ({}, {"costs": "matrices"}, CODE_SETTINGS[2])),
+]
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, *COST_SETTINGS, *CODE_SETTINGS], ids=str)
 @pytest.mark.parametrize("size", [0.3, 2.0])
 def test_worst_case_loss_is_the_value_of_natures_program(setting, size):
-    problem = random_problem(1, N=8, **setting)
-    b = random_coefficients(problem, size=size)
-    loss, lam = worst_case_loss(problem, b)
-    assert loss == pytest.approx(worst_case_by_hand(problem, b), abs=1e-8)
-    assert lam >= problem.metric.dual_norm(problem.numeric(b)) * (1 - 1e-12)
+    for seed in range(1, 4):
+        problem = random_problem(seed, N=6, **setting)
+        b = random_coefficients(problem, size=size)
+        loss, lam = worst_case_loss(problem, b)
+        assert loss == pytest.approx(worst_case_by_hand(problem, b), abs=1e-8)
+        assert lam >= problem.metric.dual_norm(problem.numeric(b)) * (1 - 1e-12)
 
 
 def test_penalty_is_added_to_the_upper_bound():
@@ -59,29 +79,39 @@ def test_penalty_is_added_to_the_upper_bound():
     assert objective(problem, b)[0] == pytest.approx(worst_case_loss(problem, b)[0] + 0.3 * np.abs(b).sum())
 
 
-@pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
-def test_no_dual_point_passes_any_objective(setting):
-    """Whatever masses and coefficients it starts from, the lower bound is below the objective at every b."""
-    problem = random_problem(2, N=8, **setting)
-    cuts = all_cuts(problem, 10_000)
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("setting", OF_EVERY_KIND, ids=str)
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_no_dual_point_passes_any_objective(setting, seed):
+    """Whatever masses and coefficients it starts from, the lower bound is below the objective at every b.
+
+    Nor does it if nothing is made to fit: random cuts, masses, slopes, mixtures and walls, or those of the optimum and
+    some changes more.
+    """
+    problem = random_problem(seed, N=8, **setting)
+    cuts = all_cuts(problem, 20_000)
+    rng = np.random.default_rng(seed)
     optimum = solve_monolithic(problem)
+    assert 0 <= optimum.gap <= 1e-6
+    program = solve_program(problem, cuts, "dual", "CLARABEL")
     for attempt in range(8):
         mass = rng.random(len(cuts)) ** 8 * problem.w[cuts.sample]
-        b = problem.feasible(random_coefficients(problem, attempt))
+        if attempt % 2:
+            mass = program.mass * (1 + 0.1 * rng.normal(size=len(cuts)))
+        b = problem.feasible(random_coefficients(problem, attempt) if attempt % 3 else program.b)
         for dual in dual_points(problem, cuts, mass, b, 1e-6):
-            assert check(problem, b, dual).lower <= optimum.upper + 1e-12
-
-
-@pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
-def test_no_random_dual_point_passes_the_optimum(setting):
-    """Nor if nothing is made to fit: random cuts, masses, slopes, mixtures and walls."""
-    problem = random_problem(2, N=8, **setting)
-    optimum = solve_monolithic(problem)
-    rng = np.random.default_rng(1)
+            for forged in (dual, with_more_changes(problem, dual, rng)):
+                assert check(problem, b, forged).lower <= optimum.upper + 1e-12
     for _ in range(40):
         dual = random_dual_point(problem, rng)
         assert check(problem, optimum.b, dual).lower <= optimum.upper + 1e-12
+
+
+def with_more_changes(problem, dual, rng):
+    """The same masses, but some of their features somewhere else, forbidden or not."""
+    if not len(dual.level):
+        return dual
+    level = rng.integers(0, np.array(problem.n_levels)[dual.feature])
+    return replace(dual, level=np.where(rng.random(len(level)) < rng.choice([0.1, 1.0]), level, dual.level))
 
 
 def random_dual_point(problem, rng):
@@ -98,21 +128,24 @@ def random_dual_point(problem, rng):
         start=np.concatenate([[0], np.cumsum(changed.sum(axis=1))]),
         feature=feature,
         level=rng.integers(-2, levels[feature]) if m else feature,
-        mixtures=rng.random((2, levels.sum())),
+        mixtures=rng.random((2, levels.sum())) * rng.choice([-1, 0, 1], size=(2, levels.sum()), p=[0.1, 0.4, 0.5]),
         wall=rng.normal(size=p) * rng.choice([0.0, 0.1]),
     )
 
 
 def test_bounds_hold_on_the_level_set():
     """Where |b_j|, or |f| at the means, passes its bound, the objective passes the level."""
-    for setting in ({}, {"label_cost": np.inf}, {"coding": "pm1"}, {"n": 0}, {"p": 2.0}, {"weighted": True}, {"n": 2}):
+    settings = ({}, {"label_cost": np.inf}, {"coding": "pm1"}, {"n": 0}, {"p": 2.0}, {"weighted": True}, {"n": 2})
+    settings += ({"costs": "features"}, {"costs": "ordinal", "n": 0}, {"any_code": True, "coding": "pm1"})
+    for setting in settings:
         problem = random_problem(4, radius=0.1, **setting)
         n = problem.n_numeric
         center, bounds, _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
         assert len(bounds) == (1 if np.isinf(problem.metric.label_change) else 2)
         for (constant, per_lam), j in product(bounds, range(problem.n_coefficients)):
             largest = constant + per_lam * np.log(2) / problem.radius
-            largest[1 : 1 + n] = np.log(2) / problem.radius / problem.metric.scale
+            toll = problem.metric.number_norm.of_units(n) / problem.metric.scale
+            largest[1 : 1 + n] = np.log(2) / problem.radius * toll
             assert np.isfinite(largest).all()
             for seed in range(5):
                 b = random_coefficients(problem, seed)
@@ -278,6 +311,46 @@ def objective_in_long_doubles(problem, b, lam):
                 values.append(np.logaddexp(np.longdouble(0), -flip * problem.y[i] * f) - lam * cost)
         worst.append(max(values))
     return lam * problem.radius + problem.w @ np.array(worst) + problem.penalty @ np.abs(b)
+
+
+@pytest.mark.parametrize("setting", [*({"costs": kind} for kind in COSTS), *CODE_SETTINGS], ids=str)
+def test_a_mixture_is_worth_no_more_than_mass_at_each_of_its_levels(setting):
+    """And as much where they cost the same; with a box, residuals are cheap, and every bound proves something."""
+    n_equal = 0
+    for seed in range(20):
+        problem = random_problem(seed, **(setting | {"radius": 0.6, "coef_bound": 0.05}))
+        rng = np.random.default_rng(seed)
+        everyone, zeros = np.arange(problem.n_samples), np.zeros(problem.n_coefficients)
+        j = int(rng.integers(problem.n_categorical))
+        K = problem.n_levels[j]
+        numbers = np.arange(2 ** (K - 1)) if j in problem.coded else np.arange(K)
+        share = rng.dirichlet(np.ones(len(numbers))) * (rng.random(len(numbers)) < 0.7)
+        share = share / share.sum() if share.any() else np.full(len(numbers), 1 / len(numbers))
+        mixtures = np.zeros((1, sum(problem.n_levels)))
+        if j in problem.coded:
+            mixtures[0, problem.levels(j)] = [*(share @ codes(numbers, K - 1)), np.nan]
+        else:
+            mixtures[0, problem.levels(j)] = share
+        half = np.tile(problem.w / 2, 2)
+        start = np.concatenate([np.zeros(len(everyone), int), everyone, [len(everyone)]])
+        own_label = np.zeros(2 * len(everyone), bool)
+        those, last = np.full(len(everyone), j), np.full(len(everyone), -1)
+        mixed = DualPoint(np.tile(everyone, 2), own_label, half, half / 2, start, those, last, mixtures, zeros)
+        several, masses = [data_cuts(problem, False)], [problem.w / 2]
+        for number, part in zip(numbers, share, strict=True):
+            z = problem.z.copy()
+            z[:, j] = number + (K if j in problem.coded else 0)
+            several.append(Cuts(everyone, z, own_label[: len(everyone)]))
+            masses.append(part * problem.w / 2)
+        mass = np.concatenate(masses)
+        apart = cut_dual_point(problem, join(*several), mass, mass / 2, zeros)
+        values = [dual_value(problem, dual, np.log(2), zeros) for dual in (mixed, apart)]
+        assert values[0] <= values[1] + 1e-12
+        costs = problem.metric.level_costs[j] if problem.metric.level_costs else 1.0
+        if np.isfinite(costs).all() and (isinstance(costs, np.ndarray) or j in problem.coded):
+            assert values[0] == pytest.approx(values[1], abs=1e-12)
+            n_equal += values[0] > 0
+    assert n_equal or setting["costs"] in ("features", "fixed")
 
 
 def theorem_3_instance(x, radius):
