@@ -26,6 +26,8 @@ SETTINGS = {
     "no categories": {"n": 2, "n_levels": (), "norm": "linf", "weighted": True},
     "weights, p = 2": {"weighted": True, "p": 2.0, "label_cost": 0.4},
     "labels never change": {"label_cost": inf},
+    "costs of levels": {"n": 0, "costs": "matrices"},
+    "costs of levels and numbers": {"n": 2, "costs": "fixed"},
     "penalty": {"gamma": 0.02, "penalize_intercept": True},
     "box": {"n": 2, "coef_bound": np.array([0.1, inf, 0.2, 0.3, inf, 0.2, 0.1])},
     "penalty and box": {"gamma": 0.01, "coef_bound": 0.3, "norm": "l2"},
@@ -78,6 +80,8 @@ def modelled_value(problem, points):
     b, lam, s = cp.Variable(problem.n_coefficients), cp.Variable(), cp.Variable(problem.n_samples)
     constraints = [cp.logistic(rows @ b) - lam * costs <= s[sample]]
     slopes = b[1 : 1 + problem.n_numeric]
+    if problem.metric.number_costs is not None:
+        slopes = cp.multiply(1 / problem.metric.number_costs, slopes)
     dual = {"l1": lambda v: cp.norm(v, inf), "l2": lambda v: cp.norm(v, 2), "linf": lambda v: cp.norm(v, 1)}
     dual["weighted"] = lambda v: cp.norm(cp.multiply([2.0, 0.5], v), inf)
     constraints.append(lam >= (problem.metric.scale * dual[problem.metric.norm](slopes) if problem.n_numeric else 0.0))
