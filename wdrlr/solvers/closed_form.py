@@ -121,8 +121,8 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
         if variation > 0 and isinstance(costs, np.ndarray):
             into = mixtures[:, start : start + levels]
             leaving, of_each = into[::-1], mean_costs(costs, into / variation).T
-            paid = np.multiply(leaving, of_each, out=np.zeros_like(into), where=leaving > 0)
-            transport += unit * float(moving @ paid.sum(axis=1))
+            leaving = leaving * moving[:, None]
+            transport += unit * float(np.multiply(leaving, of_each, out=np.zeros_like(into), where=leaving > 0).sum())
         elif variation > 0:
             transport += variation * largest[j]
     means = [problem.w[rows] @ problem.x[rows] / weight[side] for side, rows in enumerate((minus, plus))]
