@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -43,6 +44,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         "p": [Interval(Real, 0, None, closed="neither")],
         "norm": [StrOptions(NORMS.keys())],
         "metric_scale": [None, StrOptions({"unit"})],
+        "feature_costs": [None, Mapping],
         "l1_penalty": [Interval(Real, 0, None, closed="left")],
         "penalize_intercept": ["boolean"],
         "categorical_features": [None, StrOptions({"from_dtype", "all"}), "array-like"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import _fit_context
@@ -18,7 +19,11 @@ class WassersteinLogisticRegression(RobustClassifier):
     where f(x, z) = b_0 + b_N.x + (slopes of the levels in z), P_N is the (weighted) empirical distribution and W the
     type-1 Wasserstein distance with the ground metric
 
-        d = ( ||x - x'|| + (number of features in which z and z' differ)^(1/p) + kappa [y != y'] ) / scale.
+        d = ( ||x - x'|| + (number of features in which z and z' differ)^(1/p) + kappa [y != y'] ) / scale
+
+    or, with ``feature_costs`` (and p = 1), costs c_r of the numbers and D_j of changes of levels,
+
+        d = ( ||(c_1 (x_1 - x_1'), ...)|| + sum_j D_j(z_j, z_j') + kappa [y != y'] ) / scale.
 
     Source: Selvi, Belbasi, Haugh and Wiesemann (NeurIPS 2022), problem (2), Definitions 1 and 2, Theorem 1.
     At radius 0 it is plain (or l1-penalised) logistic regression.
@@ -34,7 +39,22 @@ class WassersteinLogisticRegression(RobustClassifier):
     norm : {"l1", "l2", "linf"}, default "l1"
         Norm on the numeric features; ``wdrlr.model.metric.Norm`` says how to add others.
     metric_scale : None or "unit", default None
-        "unit" divides the metric by n + m + kappa; needs a finite kappa.
+        "unit" divides the metric by n + m + kappa; needs a finite kappa. With ``feature_costs``, n and m become the
+        sums of the numbers' and of the categorical features' largest finite costs.
+    feature_costs : mapping or None, default None
+        What it costs to change a feature, by the name or the position of its column; 1 for those not named. Needs
+        p = 1. Each cost is
+
+        - a positive number: what a change into any other level costs, or a move of a number by 1;
+        - inf: the feature may not change;
+        - "ordinal", or ("ordinal", cost of a step): as many steps as the levels are apart in the order of
+          ``categories_``, which must be that of an ordered pandas categorical, or of numbers or times;
+        - a DataFrame with the cost of a change from the level in its index to that in its columns: at least 0, inf for
+          a change that may not happen, 0 on the diagonal. It need not be symmetric, nor satisfy the triangle
+          inequality: what counts is the cost of the direct change.
+
+        A number takes one of the first two; with a norm other than "l1" all numbers must have the same. See "Which
+        costs?" in the documentation.
     l1_penalty : float, default 0.0
         gamma.
     penalize_intercept : bool, default False
@@ -87,11 +107,12 @@ class WassersteinLogisticRegression(RobustClassifier):
         lambda; nan at radius 0.
     objective_, lower_bound_, gap_ : float
         The objective at the coefficients, evaluated by Algorithm 2, a lower bound on the optimal value, and their
-        difference, which allows for rounding; all from ``wdrlr.model.certificate``. At radius 0, for a coefficient
-        without penalty and bound, the lower bound holds as long as |b_j| max_i |x_ij - mean_j| is at most 1e4 or twice
-        its value at the fit; if the data are found to be (quasi-)separable, to 1e-9 of the sizes of the columns,
-        ``fit`` and ``fit_path`` make the bound hold for all coefficients. A gap of inf means that the lower bound came
-        out above the objective, which should never happen, and was discarded.
+        difference, which allows for rounding; all from ``wdrlr.model.certificate``. At radius 0, or of a feature that
+        may not change, for a coefficient without penalty and bound, the lower bound holds as long as
+        |b_j| max_i |x_ij - mean_j| is at most 1e4 or twice its value at the fit; if the data are found to be
+        (quasi-)separable, to 1e-9 of the sizes of the columns, ``fit`` and ``fit_path`` make the bound hold for all
+        coefficients. A gap of inf means that the lower bound came out above the objective, which should never happen,
+        and was discarded.
     solution_ : Solution
         Everything known about the fit, including the bounds of every round and the seconds.
 
@@ -100,7 +121,8 @@ class WassersteinLogisticRegression(RobustClassifier):
     ConvergenceWarning
         If the certified gap is above ``tol``.
     SeparableDataWarning
-        If there is no radius, penalty or bound and the data are (quasi-)separable, so that there is no optimum.
+        If there is no optimum: there is no radius, penalty or bound and the data are (quasi-)separable; or features
+        that may not change separate them, there is no penalty or bound, and labels cannot be changed (label_cost=inf).
 
     Examples
     --------
@@ -124,6 +146,7 @@ class WassersteinLogisticRegression(RobustClassifier):
         p: float = 1.0,
         norm: str = "l1",
         metric_scale: str | None = None,
+        feature_costs: Mapping[Any, Any] | None = None,
         l1_penalty: float = 0.0,
         penalize_intercept: bool = False,
         categorical_features: Any = "from_dtype",
@@ -144,6 +167,7 @@ class WassersteinLogisticRegression(RobustClassifier):
         self.p = p
         self.norm = norm
         self.metric_scale = metric_scale
+        self.feature_costs = feature_costs
         self.l1_penalty = l1_penalty
         self.penalize_intercept = penalize_intercept
         self.categorical_features = categorical_features
@@ -191,8 +215,9 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
 
     This is the counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is found by linear
     programming (a cone program for norm="l2" and several numbers), see ``wdrlr.solvers.largest_radius``. It is inf if
-    no radius makes all slopes 0, which can happen only if labels cannot be changed, the intercept is absent or bounded,
-    and slopes can stand in for it.
+    no radius makes all slopes 0, which can happen only if labels cannot be changed (label_cost=inf): where features
+    that may not change help to predict them, or where the intercept is absent or bounded and slopes can stand in for
+    it.
 
     Parameters
     ----------
@@ -200,7 +225,7 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
         As in ``WassersteinLogisticRegression.fit``.
     **parameters
         Parameters of ``WassersteinLogisticRegression`` that describe the problem: label_cost, p, norm, metric_scale,
-        l1_penalty, ...
+        feature_costs, l1_penalty, ...
 
     Raises
     ------

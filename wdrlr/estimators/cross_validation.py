@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import product
 from numbers import Integral
@@ -49,7 +49,8 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
     ----------
     radii : array-like of float, default (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
         Wasserstein radii to choose from, in units of the ground metric; by default those of the paper. Which radii are
-        useful depends on the units of the data; ``radius_max(X, y) * np.geomspace(1e-3, 1, 10)`` suits any units.
+        useful depends on the units of the data; ``radius_max(X, y) * np.geomspace(1e-3, 1, 10)`` suits any units,
+        unless it is inf.
     l1_penalties : array-like of float, default (0,)
     cv : int, splitter or iterable of (train, test), default 5
         As in scikit-learn; an int means stratified folds. For grouped rows pass the splits:
@@ -60,8 +61,8 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn.
-    label_cost, p, norm, metric_scale, penalize_intercept, categorical_features, coding, handle_unknown, coef_bound, \
-fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
+    label_cost, p, norm, metric_scale, feature_costs, penalize_intercept, categorical_features, coding, \
+handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         As in ``WassersteinLogisticRegression``.
 
     Attributes
@@ -114,6 +115,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         p: float = 1.0,
         norm: str = "l1",
         metric_scale: str | None = None,
+        feature_costs: Mapping[Any, Any] | None = None,
         penalize_intercept: bool = False,
         categorical_features: Any = "from_dtype",
         coding: str = "onehot",
@@ -137,6 +139,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         self.p = p
         self.norm = norm
         self.metric_scale = metric_scale
+        self.feature_costs = feature_costs
         self.penalize_intercept = penalize_intercept
         self.categorical_features = categorical_features
         self.coding = coding
@@ -180,7 +183,7 @@ fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         ConvergenceWarning
             If the gap of a fit of the cross-validation, or of the final fit, is above ``tol``.
         SeparableDataWarning
-            If the chosen radius and penalty are 0 and the data are (quasi-)separable.
+            If there is no optimum at the chosen radius and penalty, see ``WassersteinLogisticRegression``.
         """
         self._forget()
         grid = list(product(_grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from wdrlr.estimators.costs import ALL_ONE, Costs, costs_of
 from wdrlr.model import encoding as enc
 from wdrlr.model.metric import GroundMetric, ground_metric
 from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
@@ -50,13 +51,15 @@ class Formulation:
 
     Parameters
     ----------
-    radius, label_cost, p, norm, metric_scale, l1_penalty, penalize_intercept, categorical_features, coding, \
-coef_bound, fit_intercept
+    radius, label_cost, p, norm, metric_scale, feature_costs, l1_penalty, penalize_intercept, categorical_features, \
+coding, coef_bound, fit_intercept
         As in ``WassersteinLogisticRegression``.
     change : callable or None
         Turns the problem that these parameters describe into another one with as many coefficients, for a baseline or
         a variant of the paper, and returns it with its ``Posed.stretch``. It must be a module-level function, so that
         it can be pickled.
+    any_code : bool
+        As in ``Problem``; needs coding "pm1", and features that cost the same whatever their change.
     """
 
     radius: float = 0.01
@@ -64,6 +67,7 @@ coef_bound, fit_intercept
     p: float = 1.0
     norm: str = "l1"
     metric_scale: str | None = None
+    feature_costs: Mapping[Any, Any] | None = None
     l1_penalty: float = 0.0
     penalize_intercept: bool = False
     categorical_features: Any = "from_dtype"
@@ -71,6 +75,7 @@ coef_bound, fit_intercept
     coef_bound: float | None = None
     fit_intercept: bool = True
     change: Callable[[Problem], tuple[Problem, Stretch]] | None = None
+    any_code: bool = False
 
     def fit(self, table: pd.DataFrame, labels: np.ndarray, weights: np.ndarray) -> Posed:
         """Learn the kinds and levels of a table's columns, and pose its problem.
@@ -106,6 +111,7 @@ coef_bound, fit_intercept
         merge: bool = True,
     ) -> Posed:
         """The problem of these rows; without ``merge``, its samples are the rows one by one, in their order."""
+        costs = self.costs(encoding)
         x, z = encoding.numbers(table), encoding.codes(table, "error")
         kept = weights > 0
         if not kept.any():
@@ -114,11 +120,29 @@ coef_bound, fit_intercept
         w = weights / weights.max()  # their sum may be too large for a float
         if merge:
             x, z, labels, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
-        problem = self.problem(x, z, labels, w / w.sum(), encoding.n_levels)
+        problem = self.problem(x, z, labels, w / w.sum(), encoding.n_levels, costs)
         return Posed(encoding, problem) if self.change is None else Posed(encoding, *self.change(problem))
 
-    def problem(self, x: np.ndarray, z: np.ndarray, y: np.ndarray, w: np.ndarray, n_levels: tuple[int, ...]) -> Problem:
+    def costs(self, encoding: enc.FeatureEncoding) -> Costs:
+        """What changes of the features of this table cost."""
+        return costs_of(self.feature_costs, encoding, self.norm)
+
+    def problem(
+        self,
+        x: np.ndarray,
+        z: np.ndarray,
+        y: np.ndarray,
+        w: np.ndarray,
+        n_levels: tuple[int, ...],
+        costs: Costs = ALL_ONE,
+    ) -> Problem:
         """The problem of arrays, named as in ``Problem``; ``change`` is not applied."""
+        if self.any_code and self.coding != "pm1":
+            raise ValueError(f'any_code needs coding="pm1", whose codes it means, not {self.coding!r}.')
+        if self.any_code and any(isinstance(cost, np.ndarray) for cost in costs.level_costs or ()):
+            raise ValueError(
+                "any_code needs features with one cost each, since a code is no level; change feature_costs."
+            )
         matrix = enc.level_matrix(n_levels, self.coding)
         penalty = np.full(1 + x.shape[1] + matrix.shape[1], float(self.l1_penalty))
         penalty[0] *= self.penalize_intercept
@@ -129,16 +153,18 @@ coef_bound, fit_intercept
             w=w,
             n_levels=n_levels,
             level_matrix=matrix,
-            metric=self.metric(x.shape[1], z.shape[1]),
+            metric=self.metric(x.shape[1], z.shape[1], costs),
             radius=float(self.radius),
             penalty=penalty,
             coef_bound=np.array(np.inf if self.coef_bound is None else self.coef_bound, dtype=float),
             fit_intercept=bool(self.fit_intercept),
+            any_code=self.any_code,
         )
 
-    def metric(self, n: int, m: int) -> GroundMetric:
+    def metric(self, n: int, m: int, costs: Costs = ALL_ONE) -> GroundMetric:
         """The ground metric on n numbers and m categories."""
-        return ground_metric(self.label_cost, n, m, p=self.p, norm=self.norm, metric_scale=self.metric_scale)
+        options: dict[str, Any] = {"p": self.p, "norm": self.norm, "metric_scale": self.metric_scale}
+        return ground_metric(self.label_cost, n, m, **options, **costs._asdict())
 
     def decision(
         self,

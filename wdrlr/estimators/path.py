@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
-from wdrlr.estimators.solving import at, warn_if_uncertified, without_minimiser
+from wdrlr.estimators.solving import at, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
 from wdrlr.model.encoding import slope_names
 
 
@@ -90,14 +90,20 @@ def fit_path(
     if repeated:
         raise ValueError(f"the path would have two columns {', '.join(repeated)}; rename these features.")
     shape = unit.n_numeric, unit.n_categorical
-    metrics = [replace(formulation, label_cost=cost).metric(*shape) for cost in label_costs]
+    costs = formulation.costs(encoding)
+    metrics = [replace(formulation, label_cost=cost).metric(*shape, costs) for cost in label_costs]
     points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
     solutions = [fit for metric in metrics for fit in solving.solve_grid(replace(unit, metric=metric), points)]
-    plain = [i for i, (_, penalty, radius) in enumerate(grid) if penalty == radius == 0]
-    if plain:  # the same problem whatever the label cost
-        bound = without_minimiser(at(unit, 0.0, 0.0), solutions[plain[0]], model.tol).lower
-        for i in plain:
-            solutions[i] = replace(solutions[i], lower=min(solutions[i].lower, bound))
+    infima: dict[tuple, float | None] = {}
+    for i, (label_cost, penalty, radius) in enumerate(grid):
+        if penalty == 0:
+            point = (radius, label_cost if radius > 0 else None)  # at radius 0 no metric plays a role
+            if point not in infima:
+                problem = at(replace(unit, metric=metrics[i // len(points)]), radius, 0.0)
+                infima[point] = infimum(problem, model.tol)
+            solutions[i] = lowered(solutions[i], infima[point])
+    for positive in {radius > 0 for (radius, _), bound in infima.items() if bound is not None}:
+        warn_of_no_minimiser(float(positive))
     warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
     rows = [
         [*point, fit.upper, fit.lower, fit.gap, fit.lam, *fit.b] for point, fit in zip(grid, solutions, strict=True)

@@ -17,7 +17,7 @@ from wdrlr.solvers.solution import Solution, separated
 
 
 class SeparableDataWarning(ConvergenceWarning):
-    """The data are (quasi-)separable: plain logistic regression has no optimal coefficients, only a limit."""
+    """The data are (quasi-)separable in a way that nothing makes up for: there is no optimum, only a limit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,29 +70,50 @@ def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
 
 
 def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
-    """The solution, its lower bound made to hold for all coefficients where plain logistic regression has no minimiser.
+    """The solution, its lower bound made to hold for all coefficients where there is no minimiser; warns of that."""
+    bound = infimum(problem, tol)
+    if bound is not None:
+        warn_of_no_minimiser(problem.radius)
+    return lowered(solution, bound)
 
-    The infimum is then that of the samples that no direction separates, as far as ``separated`` detects them. Warns if
-    the data are like that.
+
+def lowered(solution: Solution, bound: float | None) -> Solution:
+    """The solution with a lower bound not above this one, if there is one."""
+    return solution if bound is None else replace(solution, lower=min(solution.lower, bound))
+
+
+def infimum(problem: Problem, tol: float) -> float | None:
+    """A lower bound on the objective at all coefficients where it has no minimiser; None where it has one.
+
+    The infimum is that of the samples which no direction separates, as far as ``separated`` detects them.
     """
-    unbounded = problem.radius == 0 and np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
+    unbounded = np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
     gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)
     if not gone.any():
-        return solution
+        return None
+    if gone.all():
+        return 0.0
+    x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
+    share = float(w.sum())
+    # At radius 0 the metric plays no role: this one has the p and the norm that the default solver handles.
+    metric = problem.metric if problem.radius > 0 else GroundMetric(np.inf)
+    rest = replace(problem, x=x, z=z, y=y, w=w / share, metric=metric, radius=problem.radius / share)
+    return share * max(solve(rest, "auto", {}, "auto", tol / 100, 500).lower, 0.0)
+
+
+def warn_of_no_minimiser(radius: float) -> None:
+    """Warn that a problem with this radius has no minimiser."""
+    why = (
+        "the data are separable or quasi-separable: without a radius, a penalty or a bound"
+        if radius == 0
+        else "features that may not change separate the data, or a part of them: with label_cost=inf and without a "
+        "penalty or a bound"
+    )
     warnings.warn(
-        "the data are separable or quasi-separable: without a radius, a penalty or a bound the objective has no "
-        "minimiser, and the coefficients are merely where the tolerance was reached.",
+        f"{why} the objective has no minimiser, and the coefficients are merely where the tolerance was reached.",
         SeparableDataWarning,
         stacklevel=3,
     )
-    infimum = 0.0
-    if not gone.all():
-        x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
-        # At radius 0 the metric plays no role: this one has the p and the norm that the default solver handles.
-        rest = replace(problem, x=x, z=z, y=y, w=w / w.sum(), metric=GroundMetric(np.inf))
-        bound = solve(rest, "auto", {}, "auto", tol / 100, 500).lower
-        infimum = float(w.sum()) * max(bound, 0.0)
-    return replace(solution, lower=min(solution.lower, infimum))
 
 
 def warn_if_uncertified(solution: Solution, tol: float) -> None:

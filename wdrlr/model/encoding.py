@@ -25,12 +25,15 @@ class FeatureEncoding:
         Positions of the numeric and of the categorical columns.
     categories : list of ndarray
         The levels of each categorical column, in order.
+    ordered : list of bool
+        Whether this order means something: it is declared, or that of numbers or times.
     """
 
     names: list[str]
     numeric: list[int]
     categorical: list[int]
     categories: list[np.ndarray]
+    ordered: list[bool]
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -119,7 +122,7 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     mask = _categorical_mask(table, categorical_features)
     categorical = [int(j) for j in np.flatnonzero(mask)]
     by_dtype = isinstance(categorical_features, str) and categorical_features == "from_dtype"
-    categories = []
+    categories, ordered = [], []
     for j in categorical:
         values = table.iloc[:, j]
         types = _types(values)
@@ -129,13 +132,14 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
             _refuse_numbers(types, names[j])
         _refuse_missing(values, names[j])
         categories.append(_levels(values, names[j]))
+        ordered.append(bool(getattr(values.dtype, "ordered", False)) or _is_natural(categories[-1]))
         pair = look_alikes(categories[-1])
         if pair is not None:
             warnings.warn(
                 f"column {names[j]!r} has levels that differ only in blanks or a dot: {quoted(pair)} count as two.",
                 stacklevel=2,
             )
-    return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories)
+    return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories, ordered)
 
 
 _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64, pd.Period)
@@ -193,6 +197,11 @@ def _levels(values: pd.Series, name: str) -> np.ndarray:
             "the column a pandas categorical."
         ) from error
     return levels
+
+
+def _is_natural(levels: np.ndarray) -> bool:
+    """Whether the levels ascend and are not text, whose order is merely alphabetical."""
+    return pd.Index(levels).is_monotonic_increasing and not any(isinstance(level, (str, bytes)) for level in levels)
 
 
 def as_pandas(X: Any) -> Any:

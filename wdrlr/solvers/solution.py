@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse.csgraph import connected_components
 
 from wdrlr.model.certificate import DualPoint, check
 from wdrlr.model.cuts import data_cuts
@@ -95,20 +96,65 @@ def certified(
 
 
 def separated(problem: Problem) -> np.ndarray:
-    """Which samples plain logistic regression separates, by linear programming; bool (N,).
+    """Which samples the model separates, whatever the adversary does, by linear programming; bool (N,).
 
-    A direction d with y_i f_d(x_i, z_i) >= 0 for all samples takes the loss of those with > 0 to 0, and so on for the
-    other samples. If there are any, the infimum of the loss is not attained (Albert and Anderson 1984); it is that of
-    the samples which no direction separates.
+    At radius 0 a direction d with y_i f_d(x_i, z_i) >= 0 for all samples takes the loss of those with > 0 to 0, and so
+    on for the other samples. If there are any, the infimum of the loss is not attained (Albert and Anderson 1984); it
+    is that of the samples which no direction separates.
+
+    With a radius the same holds of the directions that the adversary cannot touch, if labels cannot be changed: slopes
+    of numbers that may not move, and scores that are the same for levels between which a feature may change. Others
+    raise the multiplier or turn against a sample. (Where a level may be changed into another but not back, there can be
+    further directions, which are not looked for.)
     """
+    apart = _apart(problem)
+    if apart is None:
+        return np.zeros(problem.n_samples, dtype=bool)
+    reach, same = apart
     rows = -data_cuts(problem, False).rows(problem)
     scale = np.abs(rows).max(axis=0)
-    margins, sample = np.unique(rows / np.where(scale > 0, scale, 1.0), axis=0, return_inverse=True)
+    scale[scale == 0] = 1.0
+    margins, sample = np.unique(rows / scale, axis=0, return_inverse=True)
     left = np.ones(len(margins), dtype=bool)
     while left.any():
         rest = margins[left]
-        found = linprog(-rest.mean(axis=0), A_ub=-rest, b_ub=np.zeros(len(rest)), bounds=(-1, 1), method="highs")
+        found = linprog(
+            -rest.mean(axis=0),
+            A_ub=-rest,
+            b_ub=np.zeros(len(rest)),
+            A_eq=same / scale,
+            b_eq=np.zeros(len(same)),
+            bounds=np.column_stack([-reach, reach]),
+            method="highs",
+        )
         if found.status != 0 or -found.fun <= SEPARATED:
             break
         left[left] = rest @ found.x <= SEPARATED
     return ~left[sample.ravel()]
+
+
+def _apart(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    """The directions that the adversary cannot touch; None if there is none but that of the intercept.
+
+    Returns
+    -------
+    reach : ndarray of shape (1 + n + k,)
+        1 for coefficients that may differ from 0, else 0.
+    same : ndarray of shape (., 1 + n + k)
+        Rows whose product with a direction must be 0: scores that must be equal.
+    """
+    n, n_levels, metric = problem.n_numeric, problem.n_levels, problem.metric
+    reach, same = np.ones(problem.n_coefficients), np.zeros((sum(n_levels), problem.n_coefficients))
+    if problem.radius == 0:
+        return reach, same[:0]
+    reach[1 : 1 + n] = np.isinf(metric.number_norm.of_units(n))
+    touched = not reach[1 : 1 + n].any()
+    for j, (K, costs) in enumerate(zip(n_levels, metric.level_costs or (1.0,) * len(n_levels), strict=True)):
+        n_parts, part = connected_components(np.isfinite(np.broadcast_to(costs, (K, K))))
+        touched &= n_parts == 1
+        first = np.unique(part, return_index=True)[1][part]
+        scores = problem.level_matrix[problem.levels(j)]
+        same[problem.levels(j), 1 + n :] = scores - scores[first]
+        if j in problem.coded and np.isfinite(costs):  # codes that are no levels
+            reach[1 + n :][problem.dummies(j)] = 0.0
+    return None if touched or len(problem.label_flips) > 1 else (reach, same[same.any(axis=1)])
