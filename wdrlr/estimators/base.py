@@ -71,6 +71,10 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "solution_")
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        with pd.option_context("display.max_rows", 4, "display.max_columns", 4):  # of matrices in feature_costs
+            return super().__repr__(N_CHAR_MAX)
+
     def _validate_params(self) -> None:
         super()._validate_params()
         parameters = self.get_params(deep=False)

@@ -157,7 +157,7 @@ def _matrix(frame: pd.DataFrame, name: str, levels: np.ndarray) -> np.ndarray:
             f"feature_costs has a DataFrame for {name!r} with values that are not numbers: {error}."
         ) from error
     costs = costs[np.ix_(frame.index.get_indexer(known), frame.columns.get_indexer(known))]
-    wrong = ~(costs >= 0) | (np.eye(len(levels)) * costs > 0)
+    wrong = ~(costs >= 0) | (np.eye(len(levels), dtype=bool) & (costs != 0))
     if wrong.any():
         u, v = np.argwhere(wrong)[0]
         least = "0, as nothing is changed" if u == v else "at least 0, or inf if that change may not happen"

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from wdrlr.estimators.costs import by_position, in_words
 from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.encoding import FeatureEncoding, level_matrix, quoted, slope_names
+from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import level_offsets
 from wdrlr.solvers.solution import Solution
 
@@ -66,6 +68,12 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
         ("radius", f"{radius:g}"),
         ("label cost", f"{model.formulation.label_cost}"),
     ]
+    if model.formulation.feature_costs:
+        costs = by_position(model.formulation.feature_costs, model.encoding.names)
+        named = (f"{model.encoding.names[j]} {in_words(value)}" for j, value in costs.items())
+        rows.append(
+            ("feature costs", f"{'; '.join(named)}{'' if len(costs) == len(model.encoding.names) else '; others 1'}")
+        )
     if penalty:
         rows.append(("l1 penalty", f"{penalty:g}"))
     if (results := model.cv_results) is not None:
@@ -90,11 +98,11 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
 def _adversary(model: Fitted) -> list[tuple[str, str]]:
     """What pays for the adversary, by prices alone: a change can pay only if it raises the loss by more than its price.
 
-    The log-loss has slopes between 0 and 1. So changing a feature pays only if the scores of its levels differ by more
-    than the price lam (c_d - c_(d-1)) of a change for some d, where c_d is the cost of d changes. Changing only the
-    label of a row raises the loss by y f, for the price lam kappa. Moving numbers never pays, since
-    dual_norm(b_N) <= lam; where the two are equal it costs nothing in the limit (Lemma 1). All costs are divided by the
-    metric's scale.
+    The log-loss has slopes between 0 and 1. So changing a feature pays only if the scores of two of its levels differ
+    by more than the price lam (c_d - c_(d-1)) of a change for some d, where c_d is the cost of d changes; with costs of
+    the features' own, by more than the price lam D_j of that change. Changing only the label of a row raises the loss
+    by y f, for the price lam kappa. Moving numbers never pays, since dual_norm(b_N) <= lam; where the two are equal it
+    costs nothing in the limit (Lemma 1). All costs are divided by the metric's scale.
     """
     formulation = model.formulation
     if formulation.radius == 0:
@@ -102,7 +110,7 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
         return [("none", f"the radius is 0: logistic regression on the data as they are{penalised}")]
     lam = model.solution.lam
     n, n_levels = len(model.encoding.numeric), model.encoding.n_levels
-    metric = formulation.metric(n, len(n_levels))
+    metric = formulation.metric(n, len(n_levels), formulation.costs(model.encoding))
     rows = [("multiplier", f"{lam:.4g}: what a unit of radius adds to the worst-case loss")]
     if not model.coef.any():
         why = "the radius and the penalty leave" if formulation.l1_penalty else "the radius leaves"
@@ -114,7 +122,8 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
         rows.append(
             ("labels", f"changed where a row is on the right side by more than {lam * metric.label_change:.4g}")
         )
-    if n:
+    may_move = np.isfinite(metric.number_norm.of_units(n))
+    if may_move.any():
         norm = metric.dual_norm(model.coef[0, :n])
         at_limit = norm >= lam * (1 - 1e-6)
         moved = "in the limit a little mass is moved very far" if at_limit else "moving them does not pay"
@@ -122,25 +131,41 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
     if n_levels and formulation.change is not None:  # MT
         rows.append(("categories", "taken for numbers, as are their dummies"))
     elif n_levels:
-        price = lam * np.diff(metric.level_changes(len(n_levels))).min()
-        spread = _spreads(model)
-        pays = [
-            f"{model.encoding.names[j]} ({spread[i]:.3g})"
-            for i, j in sorted(enumerate(model.encoding.categorical), key=lambda pair: -spread[pair[0]])
-            if spread[i] > price
-        ]
-        rows.append(("price", f"{price:.4g} for changing a category"))
-        worth = f"{len(pays)} of {len(n_levels)}: {', '.join(pays[:N_SLOPES])}{', ...' if len(pays) > N_SLOPES else ''}"
-        rows.append(("may pay", worth if pays else "no category: the scores of its levels differ by less"))
+        rows += _categories(model, metric)
+    costs = metric.level_costs or (1.0,) * len(n_levels)
+    may_change = [*may_move, *(np.min(cost) < np.inf for cost in costs)]
+    columns = [*model.encoding.numeric, *model.encoding.categorical]
+    fixed = [model.encoding.names[j] for j, may in zip(columns, may_change, strict=True) if not may]
+    if fixed:
+        rows.append(("may not change", ", ".join(fixed)))
     return rows
 
 
-def _spreads(model: Fitted) -> np.ndarray:
-    """The range of the scores of each categorical feature's levels, seen in fit or not; shape (m,)."""
-    n_levels = model.encoding.n_levels
-    scores = level_matrix(n_levels, model.formulation.coding) @ model.coef[0, len(model.encoding.numeric) :]
-    starts = level_offsets(n_levels)
-    return np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+def _categories(model: Fitted, metric: GroundMetric) -> list[tuple[str, str]]:
+    """What a change of a category costs, and for which features the best change may be worth it."""
+    encoding, lam, own = model.encoding, model.solution.lam, metric.level_costs
+    m, unit = len(encoding.n_levels), lam * metric.level_cost / metric.scale
+    if own is None:
+        price = lam * np.diff(metric.level_changes(m)).min()
+        said, prices = f"{price:.4g} for changing a category", [price] * m
+    else:
+        said = f"{unit:.4g} times its cost for changing a category"
+        prices = [
+            np.multiply(unit, costs, out=np.full(np.shape(costs), np.inf), where=np.isfinite(costs)) for costs in own
+        ]
+    scores = level_matrix(encoding.n_levels, model.formulation.coding) @ model.coef[0, len(encoding.numeric) :]
+    worth = []
+    for j, of_levels, price in zip(
+        encoding.categorical, np.split(scores, level_offsets(encoding.n_levels)[1:]), prices, strict=True
+    ):
+        gain = np.abs(of_levels[:, None] - of_levels)
+        excess = gain - price
+        best = np.unravel_index(np.argmax(excess), gain.shape)
+        of_own = "" if own is None else f" for {np.broadcast_to(price, gain.shape)[best]:.3g}"
+        worth.append((excess[best], f"{encoding.names[j]} ({gain[best]:.3g}{of_own})"))
+    pays = [text for excess, text in sorted(worth, key=lambda pair: -pair[0]) if excess > 0]
+    told = f"{len(pays)} of {m}: {', '.join(pays[:N_SLOPES])}{', ...' if len(pays) > N_SLOPES else ''}"
+    return [("price", said), ("may pay", told if pays else "no category: the scores of its levels differ by less")]
 
 
 def _slopes(model: Fitted) -> list[tuple[str, str]]:
