@@ -368,3 +368,11 @@ def test_masses_that_carry_no_curvature_break_nothing():
     cuts = all_cuts(problem, 100)
     for dual in dual_points(problem, cuts, np.full(len(cuts), 1e-200), b, 1e-6):
         assert np.isfinite(check(problem, b, dual).lower)
+
+
+@pytest.mark.parametrize("value", [1.0, -2.5, 0.1])
+def test_the_mean_of_a_constant_column_leaves_no_slope_to_rounding(value):
+    """Without a radius nothing else would bound that slope: it was 1e15, and the gap 1e-3."""
+    problem = random_problem(1, N=150, n=1, n_levels=(3,), radius=0.0, weighted=True)
+    problem = replace(problem, x=np.full((150, 1), value))
+    assert solve_column_constraint(problem, tol=1e-8, all_violated=True).gap <= 1e-8
