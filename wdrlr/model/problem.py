@@ -119,6 +119,12 @@ class Problem:
         return slice(start, start + self.n_levels[j] - 1)
 
     @cached_property
+    def level_weights(self) -> np.ndarray:
+        """The weight of the samples with each level; shape (sum(n_levels),)."""
+        weights = np.repeat(self.w, self.n_categorical)
+        return np.bincount((self.z + self.offsets).ravel(), weights, minlength=sum(self.n_levels))
+
+    @cached_property
     def balance_limits(self) -> np.ndarray:
         """How far from 0 each r_j of the bound in ``certificate`` may be at no cost; shape (1 + n + k,).
 

@@ -15,6 +15,7 @@ from wdrlr.model.certificate import DualPoint, check
 from wdrlr.model.cuts import data_cuts
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
+from wdrlr.solvers.open_slopes import settle
 
 SEPARATED = 1e-9
 """A margin above this, in units of each column, is a margin; a solver of linear programs leaves less."""
@@ -73,9 +74,10 @@ def certified(
 ) -> Solution:
     """The solution with coefficients b, made feasible, and the best of the lower bounds.
 
-    Where the best constant model (all slopes 0) is as good or optimal within ``tol``, that model is returned exactly,
-    since what a solver finds there is residue of no meaning, whose signs would nevertheless classify. With
-    ``keep_residue`` it is left as it is, to see what such signs do to an experiment.
+    Slopes that the data leave open are chosen by the rule of ``open_slopes``. Where the best constant model (all slopes
+    0) is as good or optimal within ``tol``, that model is returned exactly, since what a solver finds there is residue
+    of no meaning, whose signs would nevertheless classify. With ``keep_residue`` both are left as they are, to see what
+    such signs do to an experiment.
 
     Parameters
     ----------
@@ -84,6 +86,8 @@ def certified(
     """
     start = perf_counter()
     b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
+    if not keep_residue:
+        b = settle(problem, b)
     best = check(problem, b, *dual_points)
     constant = best_constant(problem)
     good_enough = max(best.upper, best.lower + tol)

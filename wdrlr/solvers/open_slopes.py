@@ -1,0 +1,165 @@
+"""Slopes that the data leave open, chosen by one rule, so that a fit does not depend on its solver.
+
+The objective does not see the score of a level without rows while the adversary has no use for the level: while the
+score lies between the lowest and the highest of the feature's levels with rows. Nor can it tell the slope of a number
+that is the same in all rows from the intercept. Among the optimal coefficients the rule takes those for which
+
+- a level without rows has the mean score of the feature's rows: somebody of an unknown kind is an average case. If all
+  rows have the same level, all scores of the feature are then equal, and its slopes are 0;
+- a number that is the same in all rows has the slope 0, and the intercept takes its share.
+
+Where the coding fixes the score of a level without rows (as "onehot" does for the reference level), all scores of the
+feature move by a constant, and the intercept moves back, so that f at the rows stays the same. With a free intercept, f
+is thus the same under every coding.
+
+Without an intercept the constants of all features sum to 0. The scores without rows are then as near to the means as
+that allows, in the sum of their squared distances, or, if this raises the objective, as near as is possible without
+leaving the range of the scores with rows; and a number that is the same in all rows keeps its slope, unless it is 0.
+
+A penalty or a bound can be in the way; then nothing moves, so that the objective is never raised.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from wdrlr.model.certificate import check
+from wdrlr.model.problem import Problem
+
+
+def settle(problem: Problem, b: np.ndarray) -> np.ndarray:
+    """Coefficients with the same f at all rows as b, and open slopes by the rule of this module; shape (1 + n + k,).
+
+    They are b itself where nothing is open, or where the others have a higher objective, by more than rounding.
+
+    Parameters
+    ----------
+    b : ndarray of shape (1 + n + k,)
+        Within the box, and b_0 = 0 without an intercept.
+    """
+    rows = problem.x[problem.w > 0]
+    constant = np.flatnonzero(rows.min(axis=0) == rows.max(axis=0))
+    if not constant.size and problem.level_weights.all():
+        return b
+    before = check(problem, b)
+    features = _open_features(problem, b, before.lam)
+    shared = _without_constants(problem, b, constant, rows[0])
+    for anywhere in (True, False):
+        moved = _at_means(problem, shared, features, anywhere)
+        after = check(problem, moved)
+        # Without a dual point, ``lower`` is 0 less the possible rounding.
+        if after.upper + after.lower <= before.upper - before.lower:
+            return moved
+    return b
+
+
+def interval(problem: Problem, b: np.ndarray, lam: float, j: int, level: int) -> tuple[float, float]:
+    """Between which scores the objective does not see a level without rows.
+
+    All changes of a feature cost the same. So the adversary prefers the levels with rows of the lowest and of the
+    highest score to those between them, whatever lam is and whichever level this is.
+
+    Parameters
+    ----------
+    b : ndarray of shape (1 + n + k,)
+    lam : float
+        The multiplier at which the objective of b is attained.
+    j, level : int
+        A categorical feature, and a level of it that has no rows.
+    """
+    if problem.radius == 0:
+        return -np.inf, np.inf
+    levels = _levels(problem, j)
+    scores = problem.level_scores(b)[levels][problem.level_weights[levels] > 0]
+    return float(scores.min()), float(scores.max())
+
+
+class _Feature(NamedTuple):
+    """A feature with levels that have no rows."""
+
+    columns: np.ndarray  # (K - 1,): where its slopes are in b
+    inverse: np.ndarray  # (K, K): from scores to a constant for the intercept, and the slopes
+    scores: np.ndarray  # (K,): with the mean for the levels without rows
+    missing: np.ndarray  # (U,): the levels without rows
+    room: np.ndarray  # (2, U): how far from the mean their scores may be, below and above
+
+
+def _open_features(problem: Problem, b: np.ndarray, lam: float) -> list[_Feature]:
+    features = []
+    for j in range(problem.n_categorical):
+        levels = _levels(problem, j)
+        weights, matrix = problem.level_weights[levels], problem.level_matrix[levels]
+        missing = np.flatnonzero(weights == 0)
+        if not missing.size:
+            continue
+        scores = problem.level_scores(b)[levels]
+        mean = weights @ scores / weights.sum()
+        low, high = np.transpose([interval(problem, b, lam, j, level) for level in missing.tolist()]) - mean
+        # What the objective does see may come nearer.
+        room = np.array([np.minimum(low, scores[missing] - mean), np.maximum(high, scores[missing] - mean)])
+        scores[missing] = mean
+        columns = np.flatnonzero(matrix.any(axis=0))
+        inverse = np.linalg.inv(np.column_stack([np.ones(len(matrix)), matrix[:, columns]]))
+        features.append(_Feature(1 + problem.n_numeric + columns, inverse, scores, missing, room))
+    return features
+
+
+def _levels(problem: Problem, j: int) -> slice:
+    return slice(problem.offsets[j], problem.offsets[j] + problem.n_levels[j])
+
+
+def _without_constants(problem: Problem, b: np.ndarray, constant: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """b with the slope 0 at constant numbers, and what they add to f at the intercept."""
+    for column in constant:
+        if problem.fit_intercept or row[column] == 0:
+            moved = b.copy()
+            moved[0] += b[1 + column] * row[column]
+            moved[1 + column] = 0.0
+            b = _if_feasible(problem, moved, b)
+    return b
+
+
+def _at_means(problem: Problem, b: np.ndarray, features: list[_Feature], anywhere: bool) -> np.ndarray:
+    """b with the scores without rows at the means, or near them; within their ``room`` unless ``anywhere``."""
+    groups = [[feature] for feature in features] if problem.fit_intercept else [features] if features else []
+    for group in groups:
+        moved = b.copy()
+        for feature, off_mean in zip(group, _off_means(problem, group, anywhere), strict=True):
+            scores = feature.scores.copy()
+            scores[feature.missing] += off_mean
+            constant, *slopes = feature.inverse @ scores
+            moved[0] += constant * problem.fit_intercept
+            moved[feature.columns] = slopes
+        b = _if_feasible(problem, moved, b)
+    return b
+
+
+def _off_means(problem: Problem, group: list[_Feature], anywhere: bool) -> list[np.ndarray]:
+    """How far from the means the scores without rows of these features are put.
+
+    If it is e, the features' constants sum to g + a.e. Where no intercept takes them up, this must be 0. The smallest
+    such e within its room is clip(-theta a), theta being the multiplier of that equation.
+    """
+    a = np.concatenate([feature.inverse[0, feature.missing] for feature in group])
+    room = np.concatenate([feature.room for feature in group], axis=1)
+    low, high = [[-np.inf], [np.inf]] if anywhere else room
+    g = 0.0 if problem.fit_intercept else sum(feature.inverse[0] @ feature.scores for feature in group)
+
+    def excess(theta: float) -> float:
+        return float(g + a @ np.clip(-theta * a, low, high))
+
+    theta = 0.0
+    if g and a.any():
+        used = a[a != 0]
+        ends = np.abs(room[:, a != 0] / used)
+        # There each e is at an end of its room, or makes up for g alone.
+        theta = np.copysign(max(ends[np.isfinite(ends)].max(initial=0.0), np.abs(g / used**2).max()), g)
+        theta = brentq(excess, 0.0, theta, xtol=1e-300) if excess(theta) * g < 0 else theta
+    return np.split(np.clip(-theta * a, low, high), np.cumsum([len(feature.missing) for feature in group])[:-1])
+
+
+def _if_feasible(problem: Problem, moved: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return moved if (problem.feasible(moved) == moved).all() else b
