@@ -154,8 +154,32 @@ def test_unknown_levels_in_predict():
     model = WassersteinLogisticRegression().fit(X, y)
     with pytest.raises(ValueError, match="'kind' has levels that were not seen in fit: 'c'"):
         model.predict(new)
-    lenient = WassersteinLogisticRegression(handle_unknown="ignore").fit(X, y)
-    assert np.allclose(lenient.decision_function(new), lenient.decision_function(X.assign(kind="a")))
+
+
+@pytest.mark.parametrize("options", [{}, {"l1_penalty": 0.01}, {"fit_intercept": False}, {"coding": "pm1"}])
+def test_an_unknown_level_has_the_mean_score_of_the_training_rows(options):
+    X, y = mixed_data()
+    weights = np.arange(len(y)) % 3.0
+    model = WassersteinLogisticRegression(handle_unknown="ignore", **options).fit(X, y, weights)
+    for _ in range(2):
+        mean = sum(w * model.decision_function(X.assign(kind=kind)) for w, kind in zip(weights, X["kind"], strict=True))
+        np.testing.assert_allclose(model.decision_function(X.assign(kind="?")), mean / weights.sum(), atol=1e-12)
+        model.coef_ = 2 * model.coef_ + 1  # the mean is that of the coefficients as they are
+
+
+def test_names_order_and_coding_of_levels_do_not_matter_to_an_unknown_or_unseen_one():
+    X, y = mixed_data()
+    levels = ["a", "b", "z", "never"]
+    found = []
+    for order in (levels, levels[::-1], ["never", "b", "a", "z"]):
+        for coding in ("onehot", "pm1"):
+            table = X.assign(kind=pd.Categorical(X["kind"], categories=order))
+            model = WassersteinLogisticRegression(coding=coding, handle_unknown="ignore", tol=1e-9).fit(table, y)
+            rows = [X.assign(kind=kind) for kind in [*levels, "?"]]
+            found.append([model.predict_proba(row)[:, 1] for row in rows])
+            np.testing.assert_allclose(found[-1][-1], found[-1][levels.index("never")], atol=1e-12)
+    for others in found[1:]:
+        np.testing.assert_allclose(others, found[0], atol=1e-5)
 
 
 def test_separable_data_at_radius_0_warn_and_robust_fits_do_not():

@@ -27,6 +27,9 @@ def test_a_solution_read_decides_as_its_problem_does(coding, change):
     coef, intercept = posed.read(b)
     assert coef.shape == (1, 5) and intercept.shape == (1,)
     np.testing.assert_array_equal(posed.coefficients(coef, intercept), b)
+    for column, levels, weights in zip(("colour", "kind"), encoding.categories, encoding.category_weights, strict=True):
+        expected = [WEIGHTS[X[column] == level].sum() / WEIGHTS.sum() for level in levels]
+        np.testing.assert_allclose(weights, expected, atol=1e-14)
     rows = formulation.pose(encoding, X, LABELS, WEIGHTS, merge=False)
     np.testing.assert_array_equal(rows.problem.y, LABELS)
     np.testing.assert_array_equal(rows.stretch, stretch)

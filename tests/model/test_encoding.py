@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from wdrlr.model.encoding import as_pandas, fit_encoding, level_matrix, slope_names, unknown_row
+from wdrlr.model.encoding import as_pandas, fit_encoding, level_matrix, slope_names
 
 
 def table():
@@ -257,8 +257,6 @@ def test_codings():
     dummies = np.array([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
     expected = np.concatenate([dummies @ [0.7, -1.3, 0.0], np.array([[1, -1], [-1, 1]]) @ [0.4, 0.0], [0.0]])
     assert np.allclose(level_matrix(n_levels, "pm1") @ b, expected)
-    assert np.allclose(unknown_row(n_levels, "onehot") @ b, 0)
-    assert np.allclose(unknown_row(n_levels, "pm1") @ b, [-(0.7 - 1.3), -0.4, 0])
 
 
 def test_slope_names_skip_the_reference_level():

@@ -66,7 +66,7 @@ class WassersteinLogisticRegression(RobustClassifier):
         0/1 dummies with the first level as reference, or -1/+1 dummies with the last level's slope 0. The choice
         matters only for penalties and bounds on the coefficients.
     handle_unknown : {"error", "ignore"}, default "error"
-        How predict treats a level not seen in fit; with "ignore", no slope of any level is used for it.
+        How predict treats a level not seen in fit; with "ignore" it has the mean score of the training rows' levels.
     coef_bound : float or None, default None
         Bound on the size of every coefficient, the intercept included.
     fit_intercept : bool, default True

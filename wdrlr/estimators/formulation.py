@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ class Posed(NamedTuple):
     """The problem of a table.
 
     encoding : FeatureEncoding
+        With the weights of the levels in this table.
     problem : Problem
     stretch : ndarray of shape (n + k,), or float
         The factor from a slope of the problem to that of the table's number or dummy.
@@ -121,6 +122,8 @@ coding, coef_bound, fit_intercept
         if merge:
             x, z, labels, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
         problem = self.problem(x, z, labels, w / w.sum(), encoding.n_levels, costs)
+        weights_of_levels = np.split(problem.level_weights, problem.offsets[1:])[: problem.n_categorical]
+        encoding = replace(encoding, category_weights=weights_of_levels)
         return Posed(encoding, problem) if self.change is None else Posed(encoding, *self.change(problem))
 
     def costs(self, encoding: enc.FeatureEncoding) -> Costs:
@@ -174,13 +177,13 @@ coding, coef_bound, fit_intercept
         table: pd.DataFrame,
         handle_unknown: str = "error",
     ) -> np.ndarray:
-        """f at every row of a table; shape (N,)."""
+        """f at every row of a table; shape (N,). Unknown levels have the mean score of the problem's rows."""
         x, z = encoding.numbers(table), encoding.codes(table, handle_unknown)
         n, n_levels = x.shape[1], encoding.n_levels
-        slopes = coef[0, n:]
-        scores = enc.level_matrix(n_levels, self.coding) @ slopes
-        unknown = enc.unknown_row(n_levels, self.coding) @ slopes
-        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + level_offsets(n_levels)], unknown)
+        scores, offsets = enc.level_matrix(n_levels, self.coding) @ coef[0, n:], level_offsets(n_levels)
+        by_feature = zip(encoding.category_weights, np.split(scores, offsets[1:]), strict=False)
+        means = np.array([weights @ of_feature for weights, of_feature in by_feature])
+        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + offsets], means)
         return intercept[0] + x @ coef[0, :n] + level_scores.sum(axis=1)
 
 

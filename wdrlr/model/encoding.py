@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
 from typing import Any
 
@@ -27,6 +27,8 @@ class FeatureEncoding:
         The levels of each categorical column, in order.
     ordered : list of bool
         Whether this order means something: it is declared, or that of numbers or times.
+    category_weights : list of ndarray
+        Of the rows of a problem, the share of their weight at each level; see ``Posed``. Empty without a problem.
     """
 
     names: list[str]
@@ -34,6 +36,7 @@ class FeatureEncoding:
     categorical: list[int]
     categories: list[np.ndarray]
     ordered: list[bool]
+    category_weights: list[np.ndarray] = field(default_factory=list)
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -345,24 +348,19 @@ def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
     return matrix
 
 
-def unknown_row(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
-    """The score of an unknown level, as one row per feature like those of ``level_matrix``; shape (m, k).
-
-    No level's slope is used: 0 with "onehot", all dummies at -1 with "pm1".
-    """
-    rows = np.zeros((len(n_levels), sum(n_levels) - len(n_levels)))
-    if coding == "pm1":
-        column = 0
-        for j, count in enumerate(n_levels):
-            rows[j, column : column + count - 1] = -1.0
-            column += count - 1
-    return rows
-
-
 def slope_names(encoding: FeatureEncoding, coding: str) -> np.ndarray:
     """The names of the n + k slopes: the numbers, then the levels of each categorical feature except the reference."""
     names = [encoding.names[j] for j in encoding.numeric]
     for j, levels in zip(encoding.categorical, encoding.categories, strict=True):
-        kept = levels[1:] if coding == "onehot" else levels[:-1]
-        names.extend(f"{encoding.names[j]}_{level}" for level in kept)
+        names.extend(f"{encoding.names[j]}_{level}" for level in _without_reference(levels, coding))
     return np.asarray(names, dtype=object)
+
+
+def without_rows(encoding: FeatureEncoding, coding: str) -> np.ndarray:
+    """Which of the n + k slopes are those of levels that none of the problem's rows have; bool (n + k,)."""
+    weights = [_without_reference(weights, coding) for weights in encoding.category_weights]
+    return np.concatenate([np.ones(len(encoding.numeric)), *weights]) == 0
+
+
+def _without_reference(of_levels: np.ndarray, coding: str) -> np.ndarray:
+    return of_levels[1:] if coding == "onehot" else of_levels[:-1]
