@@ -67,6 +67,9 @@ def test_a_path_plot_shows_the_path():
     assert held_out["value"].tolist() == expected["log_loss"].tolist()
     assert held_out["standard_error"].tolist() == expected["log_loss_se"].tolist()
     assert figure.axes[2].lines[0].get_ydata().tolist() == path["objective"].tolist()[1:]
+    assert path.attrs["no_rows"] == ["colour_never"]
+    legend = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+    assert legend == {"size", "colour_green", "colour_red", "colour_never (no rows)", "kind_b"}
     alone, without = path_plot(path)
     assert set(without["name"]) == set(data["name"]) - {"held out"}
     plt.close(figure)

@@ -47,7 +47,7 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
     ----------
     path
         From ``wdrlr.fit_path``, with one label cost and one penalty. The radius is on a log axis, so radius 0 is left
-        out.
+        out. The legend marks levels without rows as far as ``path.attrs`` tells.
     cv_results
         ``cv_results_`` of a ``WassersteinLogisticRegressionCV`` with the same label cost. The log-loss on the held-out
         rows is shown for the path's penalty, with one standard error on either side.
@@ -92,7 +92,8 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
         for name in slopes.difference(largest, sort=False):
             axes[0].plot(shown["radius"], shown[name], color="0.8", linewidth=0.5)
         for name in largest:
-            axes[0].plot(shown["radius"], shown[name], linewidth=0.9, label=name)
+            note = " (no rows)" if name in path.attrs.get("no_rows", ()) else ""
+            axes[0].plot(shown["radius"], shown[name], linewidth=0.9, label=f"{name}{note}")
         axes[1].plot(shown["radius"], shown["transport_multiplier"])
         for panel, name, radius, value, error in curves:
             if panel == "loss":

@@ -90,6 +90,18 @@ def test_no_adversary_and_no_slopes():
         WassersteinLogisticRegression().summary()
 
 
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+def test_slopes_of_levels_without_rows_are_marked(coding):
+    model = WassersteinLogisticRegression(radius=0.01, coding=coding)
+    weights = (X["colour"] != "green").astype(float)
+    lines = told(
+        model.fit(X.assign(colour=X["colour"].cat.reorder_categories(["red", "never", "green", "blue"])), Y, weights)
+    )
+    marked = {name for name, text in lines.items() if text.endswith(", no rows")}
+    assert marked == {"colour_never", "colour_green"}
+    assert not any("no rows" in text for text in told(WassersteinLogisticRegression().fit(X[["kind"]], Y)).values())
+
+
 def test_what_cross_validation_chose():
     model = WassersteinLogisticRegressionCV([0.01, 0.1], [0.0, 0.01], cv=3).fit(X, Y)
     lines = told(model)

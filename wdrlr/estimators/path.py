@@ -13,7 +13,7 @@ import pandas as pd
 
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
 from wdrlr.estimators.solving import at, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
-from wdrlr.model.encoding import slope_names
+from wdrlr.model.encoding import slope_names, without_rows
 
 
 def fit_path(
@@ -44,7 +44,8 @@ def fit_path(
     -------
     DataFrame with one row per fit, in the order label cost, penalty, radius
         label_cost, l1_penalty, radius, objective, lower_bound, gap, transport_multiplier, intercept, then one column
-        for every slope, named as in ``get_feature_names_out``.
+        for every slope, named as in ``get_feature_names_out``. ``.attrs["no_rows"]`` lists the columns of those levels
+        that no row has.
 
     Raises
     ------
@@ -85,7 +86,8 @@ def fit_path(
     formulation, solving = model.set_params(l1_penalty=1.0)._formulation(), model._solving()
     encoding, unit, _ = model._posed(formulation, X, y, sample_weight)
     columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
-    columns += ["intercept", *slope_names(encoding, model.coding)]
+    names = slope_names(encoding, model.coding)
+    columns += ["intercept", *names]
     repeated = sorted(name for name, times in Counter(columns).items() if times > 1)
     if repeated:
         raise ValueError(f"the path would have two columns {', '.join(repeated)}; rename these features.")
@@ -108,4 +110,6 @@ def fit_path(
     rows = [
         [*point, fit.upper, fit.lower, fit.gap, fit.lam, *fit.b] for point, fit in zip(grid, solutions, strict=True)
     ]
-    return pd.DataFrame(rows, columns=columns)
+    path = pd.DataFrame(rows, columns=columns)
+    path.attrs["no_rows"] = names[without_rows(encoding, model.coding)].tolist()
+    return path

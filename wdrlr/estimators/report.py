@@ -10,7 +10,7 @@ import pandas as pd
 
 from wdrlr.estimators.costs import by_position, in_words
 from wdrlr.estimators.formulation import Formulation
-from wdrlr.model.encoding import FeatureEncoding, level_matrix, quoted, slope_names
+from wdrlr.model.encoding import FeatureEncoding, level_matrix, quoted, slope_names, without_rows
 from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import level_offsets
 from wdrlr.solvers.solution import Solution
@@ -171,7 +171,8 @@ def _categories(model: Fitted, metric: GroundMetric) -> list[tuple[str, str]]:
 def _slopes(model: Fitted) -> list[tuple[str, str]]:
     names, slopes = slope_names(model.encoding, model.formulation.coding), model.coef[0]
     order = np.argsort(-np.abs(slopes), kind="stable")
-    shown = [(str(names[j]), f"{slopes[j]:+.4f}") for j in order[:N_SLOPES] if slopes[j]]
+    notes = np.where(without_rows(model.encoding, model.formulation.coding), ", no rows", "")
+    shown = [(str(names[j]), f"{slopes[j]:+.4f}{notes[j]}") for j in order[:N_SLOPES] if slopes[j]]
     rest = int(np.count_nonzero(slopes)) - len(shown)
     rows = [("intercept", f"{model.intercept[0]:+.4f}"), *shown]
     if rest:
