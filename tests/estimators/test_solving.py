@@ -11,7 +11,7 @@ from wdrlr.estimators.solving import Solving, at
 def test_a_grid_is_its_points(p):
     unit = random_problem(3, p=p, gamma=1.0, penalize_intercept=True)
     solving, grid = Solving(tol=1e-7), [(0.0, 0.01), (0.05, 0.0), (0.05, 0.01)]
-    for point, found in zip(grid, solving.solve_grid(unit, grid), strict=True):
+    for point, found in zip(grid, solving.solve_all([at(unit, *point) for point in grid]), strict=True):
         problem = at(unit, *point)
         assert problem.radius == point[0] and (problem.penalty == point[1]).all()
         np.testing.assert_array_equal(found.b, solving.solve(problem).b)

@@ -230,7 +230,7 @@ def test_other_warnings_are_shown(toy_data, monkeypatch):
 
     monkeypatch.setitem(SOLVERS, "toy", Solver("toy", solve))
     with pytest.warns(DeprecationWarning, match="old"):
-        assert run_cell("toy", *toy(0), 0, 0, 1e-6, "tailored")["n_warnings"] == 0
+        assert run_cell("toy", *toy(4), 0, 0, 1e-6, "tailored")["n_warnings"] == 0
 
 
 # Plans
@@ -285,7 +285,7 @@ def path_rows(n_numbers):
 def test_a_shared_path_gives_what_cold_fits_give(name, protocol):
     grid = METHODS[name].grid(PROTOCOLS[protocol])[::3]
     rows, how = (*path_rows(1), grid), Solving("tailored")
-    shared = fit_fold(*rows, METHODS[name].formulation(PROTOCOLS[protocol]), how)
+    shared = fit_fold(*rows, METHODS[name], PROTOCOLS[protocol], how)
     cold = fit_one_by_one(*rows, METHODS[name], PROTOCOLS[protocol], how)
     assert [fit.error for fit in shared] == pytest.approx([fit.error for fit in cold], abs=1e-12)
     assert [fit.gap for fit in shared] == pytest.approx([fit.gap for fit in cold], abs=1e-12)
@@ -295,7 +295,7 @@ def test_a_shared_path_gives_what_cold_fits_give(name, protocol):
 
 
 def test_a_shared_path_with_the_paper_s_scheme():
-    arguments = (*path_rows(0), [(0.01, 0.0), (0.1, 0.0)], METHODS["DRO_kappa_1"].formulation(CODE))
+    arguments = (*path_rows(0), [(0.01, 0.0), (0.1, 0.0)], METHODS["DRO_kappa_1"], CODE)
     scheme, tailored = (fit_fold(*arguments, Solving(name, tol=1e-5)) for name in ("column-constraint", "tailored"))
     assert [fit.error for fit in scheme] == pytest.approx([fit.error for fit in tailored])
 

@@ -22,6 +22,7 @@ def test_where_the_two_readings_differ():
         "name": ("code", "paper"),
         "metric_scale": ("unit", None),
         "coding": ("pm1", "onehot"),
+        "any_code": (True, False),
         "coef_bound": (100.0, None),
         "penalize_intercept": (True, False),
         "joint_radii": ((0.0, 1e-5, 1e-3, 1e-1, 1.0), RADII),

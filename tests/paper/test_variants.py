@@ -1,16 +1,11 @@
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.estimators.test_classifier import mixed_data
 from wdrlr.estimators.formulation import Formulation
-from wdrlr.estimators.solving import Solving
 from wdrlr.model.certificate import objective
-from wdrlr.model.separation import most_violated
-from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.paper.baselines import dummies_as_numbers
 from wdrlr.paper.cells import run_cell
 from wdrlr.paper.methods import METHODS
@@ -19,7 +14,6 @@ from wdrlr.paper.variants import (
     VARIANTS,
     VARIANTS_OF,
     dummies_at_full_distance,
-    dummies_one_by_one,
     plan_trials,
 )
 
@@ -62,7 +56,7 @@ def test_a_change_changes_what_it_says_and_nothing_else(name):
     expected = {
         "residue-primal": {"solver"},
         "residue-dual": {"solver"},
-        "dummies": {"change"},
+        "levels": {"any_code"},
         "metric": {"metric_scale"},
         "box": {"coef_bound"},
         "intercept": {"penalize_intercept"},
@@ -75,39 +69,8 @@ def test_a_change_changes_what_it_says_and_nothing_else(name):
     }
     assert {key for key in after if before[key] != after[key]} == expected.get(name, set())
     assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (name == "grid")
+    assert cell.protocol.bounded_at_0 == (name == "box-at-0")
     assert (cell.protocol.ties != standard.protocol.ties) == (name == "ties")
-
-
-def test_dummies_flip_one_by_one():
-    """Against the definition: the worst code is a vector of -1/+1 with one distance for each entry."""
-    plain, problem = (posed(**UNIT, change=change).problem for change in (None, dummies_one_by_one))
-    rows = problem.design(np.arange(problem.n_samples), problem.z)
-    np.testing.assert_array_equal(rows, plain.design(np.arange(plain.n_samples), plain.z))
-    b, lam = np.array([0.1, 1.5, -0.7, 0.8]), 2.0
-    worst = most_violated(problem, b, lam, False).value
-    codes = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-    for i in range(problem.n_samples):
-        loss = np.logaddexp(0, -problem.y[i] * (b[0] + codes @ b[1:]))
-        flips = (codes != rows[i, 1:]).sum(axis=1)
-        assert worst[i] == pytest.approx(np.max(loss - lam * flips / (2 + 1.0)))  # the scale is m + kappa
-
-
-@pytest.mark.parametrize("coding, values", [("onehot", {0.0, 1.0}), ("pm1", {-1.0, 1.0})])
-def test_the_worst_case_of_flipped_dummies_is_one_of_dummies(coding, values):
-    table, labels = mixed_data(30)
-    y = np.where(labels == "yes", 1.0, -1.0)
-    problem = posed(table, y, radius=0.1, label_cost=5.0, coding=coding, change=dummies_one_by_one).problem
-    solution = Solving().fit(problem)
-    worst = worst_case_distribution(problem, solution.b)
-    assert set(np.unique(replace(problem, x=worst.x).design(np.arange(len(worst.x)), worst.z)[:, 2:])) == values
-    assert worst.worst_case_loss == pytest.approx(solution.upper, abs=1e-6)
-
-
-def test_on_binary_features_dummies_are_the_features():
-    changes = None, dummies_one_by_one
-    fits = [Solving().fit(posed(X[["b"]], radius=0.02, **UNIT, change=change).problem) for change in changes]
-    assert fits[0].upper == pytest.approx(fits[1].upper, abs=2e-6)
-    np.testing.assert_array_equal(np.sign(fits[0].b), np.sign(fits[1].b))
 
 
 def test_with_the_full_distance_mt_s_slopes_are_half_as_bounded():

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from wdrlr.estimators.base import RobustClassifier
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
-from wdrlr.estimators.solving import warn_if_uncertified
+from wdrlr.estimators.solving import at, warn_if_uncertified
 from wdrlr.model.encoding import FeatureEncoding
 from wdrlr.model.problem import log_loss
 from wdrlr.solvers.solution import Solution
@@ -272,7 +272,7 @@ def _fit_fold(
         )
     formulation = model._formulation()
     posed = formulation.pose(encoding, *kept[1:])
-    solutions = model._solving().solve_grid(posed.problem, grid)
+    solutions = model._solving().solve_all([at(posed.problem, *point) for point in grid])
     problem = formulation.pose(encoding, *held_out[1:]).problem
     judged = np.empty((len(grid), 2))
     for point, solution in enumerate(solutions):

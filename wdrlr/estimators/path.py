@@ -95,7 +95,11 @@ def fit_path(
     costs = formulation.costs(encoding)
     metrics = [replace(formulation, label_cost=cost).metric(*shape, costs) for cost in label_costs]
     points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
-    solutions = [fit for metric in metrics for fit in solving.solve_grid(replace(unit, metric=metric), points)]
+    solutions = [
+        fit
+        for metric in metrics
+        for fit in solving.solve_all([at(replace(unit, metric=metric), *point) for point in points])
+    ]
     infima: dict[tuple, float | None] = {}
     for i, (label_cost, penalty, radius) in enumerate(grid):
         if penalty == 0:

@@ -50,22 +50,17 @@ class Solving:
         warn_if_uncertified(solution, self.tol)
         return solution
 
-    def solve_grid(self, unit: Problem, grid: Sequence[tuple[float, float]]) -> list[Solution]:
-        """Solve a problem at every (radius, l1 penalty) of a grid, each as ``solve`` would.
+    def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
+        """Solve several problems, each as ``solve`` would.
 
-        Parameters
-        ----------
-        unit
-            The problem with l1_penalty = 1: its penalty says which coefficients are penalised. Its radius is ignored.
-        grid
-            The problems differ only in these values, and share whatever the solver can share.
+        They differ only in radius, penalty and bounds, and share whatever the solver can share.
         """
-        shared = self.chosen(unit).shared(unit)
-        return [self.solve(at(unit, *point), **shared) for point in grid]
+        shared = self.chosen(problems[0]).shared(problems[0])
+        return [self.solve(problem, **shared) for problem in problems]
 
 
 def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
-    """The problem at one point of the grid; ``unit`` as in ``Solving.solve_grid``."""
+    """The problem at one point of a grid; ``unit`` has l1_penalty = 1, so that it says which slopes are penalised."""
     return replace(unit, radius=float(radius), penalty=l1_penalty * unit.penalty)
 
 

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 from wdrlr.datasets import load_dataset
 from wdrlr.estimators.cross_validation import choose_point
 from wdrlr.estimators.formulation import Formulation, Posed
-from wdrlr.estimators.solving import Solving, at
+from wdrlr.estimators.solving import Solving
 from wdrlr.paper.methods import METHODS, Method
 from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.paper.results import load_rows, other_versions, save_rows, to_frame, versions
@@ -441,28 +441,34 @@ def _choose(
     grid = method.grid(protocol)
     if len(grid) == 1:
         return *grid[0], np.nan, []
-    formulation, folds = method.formulation(protocol), []
+    folds = []
     everyone = np.arange(len(rows.y))
     for held_out in np.array_split(everyone, N_FOLDS):
         kept = np.delete(everyone, held_out)
-        folds.append(fit_fold(rows.part(kept), rows.part(held_out), grid, formulation, solving))
+        folds.append(fit_fold(rows.part(kept), rows.part(held_out), grid, method, protocol, solving))
     mean_errors = np.mean([[fit.error for fit in fits] for fits in folds], axis=0)
     radius, gamma = choose_point(grid, mean_errors, protocol.ties)
     return radius, gamma, float(mean_errors.min()), [fit for fits in folds for fit in fits]
 
 
 def fit_fold(
-    kept: Rows, held_out: Rows, grid: Sequence[tuple[float, float]], formulation: Formulation, solving: Solving
+    kept: Rows,
+    held_out: Rows,
+    grid: Sequence[tuple[float, float]],
+    method: Method,
+    protocol: Protocol,
+    solving: Solving,
 ) -> list[FoldFit]:
     """Fit every point of the grid on the rows kept, and count the errors on the held-out rows.
 
     The results are those of `fit_method` at each point, but the rows are encoded only once: the problems differ only in
-    radius and penalty, and share whatever the solver can share.
+    radius, penalty and bound, and share whatever the solver can share.
     """
+    formulation = method.formulation(protocol)
     encoding, unit, _ = formulation.fit(*kept, np.ones(len(kept.y)))
     others = formulation.pose(encoding, *held_out, np.ones(len(held_out.y))).problem
     fits = []
-    for solution in solving.solve_grid(unit, grid):
+    for solution in solving.solve_all([method.at(protocol, unit, *point) for point in grid]):
         f = others.decision(solution.b) if np.any(solution.b) else None
         error = float(others.w[_predicted(f, kept.y) != others.y].sum())
         fits.append(FoldFit(error, solution.gap, not np.any(solution.b[1:])))
@@ -490,7 +496,7 @@ def fit_method(
         start = time.perf_counter()
         penalty = method.penalty(posed.problem, len(rows.y), random_state)
         seconds = time.perf_counter() - start
-    return Fit(formulation, posed, solving.fit(at(posed.problem, radius, penalty)), seconds)
+    return Fit(formulation, posed, solving.fit(method.at(protocol, posed.problem, radius, penalty)), seconds)
 
 
 def _error(fit: Fit, fitted: Rows, others: Rows) -> float:

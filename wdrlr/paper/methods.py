@@ -1,11 +1,14 @@
 """The columns of the paper's Tables 1 to 4 as objects: what is fitted, and the grid for cross-validation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
+import numpy as np
+
 from wdrlr.estimators.formulation import Formulation, Stretch
+from wdrlr.estimators.solving import at
 from wdrlr.model.problem import Problem
 from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
 from wdrlr.paper.protocols import Protocol
@@ -80,9 +83,15 @@ class Method:
             l1_penalty=1.0,
             penalize_intercept=protocol.penalize_intercept if intercept is None else intercept,
             coding=self.coding or protocol.coding,
+            any_code=protocol.any_code and self.is_proposed,
             coef_bound=protocol.coef_bound if self.robust else None,
             change=self.change,
         )
+
+    def at(self, protocol: Protocol, unit: Problem, radius: float, gamma: float) -> Problem:
+        """The problem at one point of the grid; ``unit`` is that of ``formulation``."""
+        free = radius == 0 and not protocol.bounded_at_0
+        return at(replace(unit, coef_bound=np.full(unit.n_coefficients, np.inf)) if free else unit, radius, gamma)
 
 
 _KAPPA: dict[str, tuple[str, Any]] = {"kappa_1": (r"$\kappa = 1$", 1.0), "kappa_m": (r"$\kappa = m$", "n_categorical")}

@@ -32,8 +32,13 @@ class Protocol:
         None for the ground metric of Definition 1; "unit" for that metric divided by n + m + kappa.
     coding
         "onehot" (0/1, the first level is the reference) or "pm1" (-1/+1, the last level's slope is 0).
+    any_code
+        Whether the adversary of DRO and r-DRO can give a feature with three or more levels any -1/+1 code of its
+        dummies, at the cost of a change, and not only those of its levels.
     coef_bound
         Bound on the absolute value of every slope and the intercept of the DRO problems; None for no bound.
+    bounded_at_0
+        Whether the bound applies at radius 0, too, where the problem is plain logistic regression.
     penalize_intercept
         Whether the Lasso penalty counts the intercept.
     ties
@@ -48,7 +53,9 @@ class Protocol:
     name: str
     metric_scale: Literal["unit"] | None
     coding: Literal["onehot", "pm1"]
+    any_code: bool
     coef_bound: float | None
+    bounded_at_0: bool
     penalize_intercept: bool
     ties: Literal["largest", "smallest"] = "largest"
     radii: tuple[float, ...] = RADII
@@ -66,12 +73,22 @@ PROTOCOLS = {
             "code",
             metric_scale="unit",
             coding="pm1",
+            any_code=True,
             coef_bound=100.0,
+            bounded_at_0=False,
             penalize_intercept=True,
             joint_radii=(0.0, 1e-5, 1e-3, 1e-1, 1.0),
             joint_gammas=(0.0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5),
         ),
         # The paper's text. It does not say whether the intercept is penalised; as usual, it is not.
-        Protocol("paper", metric_scale=None, coding="onehot", coef_bound=None, penalize_intercept=False),
+        Protocol(
+            "paper",
+            metric_scale=None,
+            coding="onehot",
+            any_code=False,
+            coef_bound=None,
+            bounded_at_0=False,
+            penalize_intercept=False,
+        ),
     )
 }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wdrlr.model.problem import Problem
-from wdrlr.paper.baselines import dummies_as_numbers, dummy_values
+from wdrlr.paper.baselines import dummies_as_numbers
 from wdrlr.paper.cells import Cell, plan_cells
 from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.paper.residue import RESIDUE
@@ -31,20 +31,6 @@ TRIALS = {
     "breast-cancer": ("r-LR", "PI"),
 }
 """Which means are tested: those far from the paper's, and others of the same methods, which should stay near."""
-
-
-def dummies_one_by_one(problem: Problem) -> tuple[Problem, float]:
-    """The problem as the authors' public code has it: every dummy is a separate binary feature.
-
-    A feature with three or more levels can then also be moved to codes that represent no level, at the cost of 1 per
-    flipped dummy. On binary features this is the paper's problem.
-    """
-    k = problem.level_matrix.shape[1]
-    dummies = problem.design(np.arange(problem.n_samples), problem.z)[:, 1 + problem.n_numeric :]
-    low, high = dummy_values(problem)
-    level_matrix = np.repeat(np.eye(k), 2, axis=0) * np.tile([low, high], k)[:, None]
-    z = (dummies == high).astype(problem.z.dtype)
-    return replace(problem, z=z, n_levels=(2,) * k, level_matrix=level_matrix), 1.0
 
 
 def dummies_at_full_distance(problem: Problem) -> tuple[Problem, np.ndarray]:
@@ -83,7 +69,7 @@ _RESIDUE = tuple(solver.name for solver in RESIDUE.values())
 VARIANTS_OF = {
     "LR": ("early", "late"),
     "r-LR": (*_RESIDUE, "ties", "grid", "intercept", "coding"),
-    "DRO": (*_RESIDUE, "ties", "grid", "metric", "box", "dummies"),
+    "DRO": (*_RESIDUE, "ties", "grid", "metric", "levels", "box", "box-at-0"),
     "MT": (*_RESIDUE, "ties", "grid", "metric", "distance"),
     "PI": (*_RESIDUE, "PI-intercept", "PI-coding"),
 }
@@ -106,7 +92,8 @@ VARIANTS = {
             "the grid has every other value only, as that of r-DRO",
             {"radii": PROTOCOLS[STANDARD].joint_radii, "gammas": PROTOCOLS[STANDARD].joint_gammas},
         ),
-        Variant("dummies", "the dummies of a feature flip one by one", method={"change": dummies_one_by_one}),
+        Variant("levels", "the adversary keeps to the levels of a feature, as in the paper", {"any_code": False}),
+        Variant("box-at-0", "the coefficients are bounded at radius 0, too", {"bounded_at_0": True}),
         Variant("metric", "the ground metric is not divided by n + m + kappa", {"metric_scale": None}),
         Variant("box", "the coefficients are not bounded", {"coef_bound": None}),
         Variant("intercept", "the Lasso penalty leaves the intercept free", {"penalize_intercept": False}),
