@@ -117,8 +117,11 @@ def _repaired(
     gram = scale[:, None] * gram * scale + RIDGE * np.eye(len(scale))
     for _ in range(BALANCING_STEPS):
         r = v @ rows
-        move = scale * np.linalg.solve(gram, scale * (r - _balance(problem, r, left, b, numbers_bind))[free])
-        v = np.clip(v - weighted @ move, 0.0, mass)
+        excess = (r - _balance(problem, r, left, b, numbers_bind))[free]
+        # What is within its penalty may move there, and has to where its column is that of another coefficient.
+        held = ~((np.abs(b) <= NEGLIGIBLE) & (np.abs(r) < problem.penalty))[free]
+        move = scale[held] * np.linalg.solve(gram[np.ix_(held, held)], (scale * excess)[held])
+        v = np.clip(v - weighted[:, held] @ move, 0.0, mass)
 
     r = v @ rows
     wall = np.where(free, 0.0, r - _balance(problem, r, left, b, numbers_bind))
