@@ -73,7 +73,7 @@ COST_SETTINGS = [
 """Arguments of ``random_problem`` with costs of every kind."""
 
 CODE_SETTINGS = [
-    {"any_code": True, "coding": "pm1", "n_levels": (2, 4, 3)},
+    {"any_code": True, "coding": "pm1", "n_levels": (2, 4)},
     {"any_code": True, "coding": "pm1", "costs": "features", "weighted": True, "radius": 0.3},
     {"any_code": True, "coding": "pm1", "costs": "fixed", "label_cost": np.inf, "n": 2},
     {"any_code": True, "coding": "pm1", "metric_scale": "unit", "radius": 0.01, "n": 0},

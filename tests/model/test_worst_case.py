@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 
 from tests.estimators.test_classifier import mixed_data
-from tests.instances import at, cost_by_hand, random_coefficients, random_problem, worst_case_by_hand
+from tests.instances import (
+    CODE_SETTINGS,
+    COST_SETTINGS,
+    COSTS,
+    at,
+    cost_by_hand,
+    random_coefficients,
+    random_problem,
+    worst_case_by_hand,
+)
 from tests.model.test_certificate import SETTINGS, theorem_3_instance
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.model.certificate import objective, worst_case_loss
@@ -31,8 +40,14 @@ def check(problem, b, worst, eta=1e-4):
     for mass, i, x, z, y in zip(worst.mass, worst.sample, worst.x, worst.z, worst.y, strict=True):
         flip = y * problem.y[i]
         assert flip == 1 or np.isfinite(problem.metric.label_cost)
-        numbers = np.linalg.norm(x - problem.x[i], ORDERS[problem.metric.norm]) if n else 0.0
-        cost += mass * (cost_by_hand(problem, i, z, flip) + numbers / problem.metric.scale)
+        shift = x - problem.x[i]
+        if problem.metric.number_costs is not None:
+            assert (shift[np.isinf(problem.metric.number_costs)] == 0).all()
+            shift = np.multiply(shift, problem.metric.number_costs, out=np.zeros(n), where=shift != 0)
+        numbers = np.linalg.norm(shift, ORDERS[problem.metric.norm]) if n else 0.0
+        of_levels = cost_by_hand(problem, i, z, flip)
+        assert np.isfinite(of_levels)
+        cost += mass * (of_levels + numbers / problem.metric.scale)
         scores = problem.level_scores(b)[z + problem.offsets]
         loss += mass * np.logaddexp(0, -y * (b[0] + x @ b[1 : 1 + n] + scores.sum()))
     assert worst.transport_cost == pytest.approx(cost, abs=1e-9)
@@ -67,6 +82,66 @@ def test_against_enumeration(setting, size):
         attained.append(worst.attained)
     assert any(attained) == (problem.radius < 3)  # radius 3 pays for all changes, and leaves some for the numbers
     assert all(attained) == (problem.n_numeric == 0)  # both kinds are met
+
+
+@pytest.mark.parametrize("setting", COST_SETTINGS, ids=str)
+def test_against_enumeration_with_costs(setting):
+    """Of each kind; no atom makes a forbidden change, and changes that cost nothing come first."""
+    attained = []
+    for seed in range(20):
+        problem = random_problem(seed, N=6, **setting)
+        problem = replace(problem, x=problem.x * (0.1 if seed % 2 else 1.0))
+        b = random_coefficients(problem, seed, size=[0.3, 2.0][seed % 3 == 0])
+        b[1 : 1 + problem.n_numeric] *= 10.0 if seed % 2 else 1.0
+        if seed % 5 == 0:
+            b = np.round(b)  # ties
+        for eta in (1e-4, 1.0):
+            worst = worst_case_distribution(problem, b, eta)
+            check(problem, b, worst, eta)
+        attained.append(worst.attained)
+    assert any(attained) == (problem.radius < 3 or problem.metric.number_costs is not None)
+    assert all(attained) == (problem.n_numeric == 0)
+
+
+@pytest.mark.parametrize("kind", COSTS)
+def test_at_radius_0_nothing_is_changed_even_for_nothing(kind):
+    for seed in range(8):
+        problem = random_problem(seed, costs=kind, radius=0.0)
+        worst = worst_case_distribution(problem, random_coefficients(problem, seed))
+        assert (worst.z == problem.z).all() and worst.transport_cost == 0
+        assert worst.expected_loss == pytest.approx(worst.worst_case_loss, abs=1e-14)
+
+
+def test_a_free_change_is_made_by_everybody():
+    costs = np.array([[0.0, 0.0, 1.0], [np.inf, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    problem = random_problem(0, n=0, n_levels=(3, 2), radius=1e-9, label_cost=np.inf)
+    problem.y[:] = -1.0  # which high scores hurt
+    problem = replace(problem, metric=replace(problem.metric, level_costs=(costs, 0.0)))
+    worst = worst_case_distribution(problem, np.array([0.0, 1.0, -2.0, 0.5]))
+    whole, first = worst.mass > 1e-6, problem.z[worst.sample, 0]
+    assert (worst.z[:, 0] == np.where(first == 0, 1, first))[whole].all()
+    assert (worst.z[:, 1] == 1).all()
+    check(problem, np.array([0.0, 1.0, -2.0, 0.5]), worst)
+
+
+def test_numbers_that_cost_most_move_least():
+    """The escaping mass takes the number of the largest slope over cost, and its way costs what is left."""
+    problem = random_problem(1, n=3, n_levels=(), label_cost=np.inf, radius=0.2)
+    problem = replace(problem, metric=replace(problem.metric, number_costs=np.array([np.inf, 4.0, 1.0])))
+    worst = worst_case_distribution(problem, np.array([0.1, 9.0, 3.0, -1.0]), eta=0.5)
+    shift = (worst.x - problem.x[worst.sample])[(worst.x != problem.x[worst.sample]).any(axis=1)]
+    assert shift.shape == (1, 3)
+    assert shift[0, :2].tolist() == [0.0, 0.0]
+    assert abs(shift[0, 2]) == pytest.approx(0.2 / (0.5 / problem.n_samples))
+    check(problem, np.array([0.1, 9.0, 3.0, -1.0]), worst, 0.5)
+
+
+def test_codes_are_no_atoms():
+    problem = random_problem(0, **CODE_SETTINGS[0])
+    with pytest.raises(ValueError, match="needs any_code=False"):
+        worst_case_distribution(problem, np.zeros(problem.n_coefficients))
+    binary = random_problem(0, any_code=True, coding="pm1", n_levels=(2, 2))  # whose codes are its levels
+    check(binary, np.ones(4), worst_case_distribution(binary, np.ones(4)))
 
 
 @pytest.mark.parametrize("radius", [0.0, 1e-3, 0.02, 0.1, 0.5, 5.0])
