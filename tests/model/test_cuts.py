@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from tests.instances import cost_by_hand, f_by_hand, random_coefficients, random_problem
+from tests.instances import (
+    CODE_SETTINGS,
+    COSTS,
+    cost_by_hand,
+    enumerated_points,
+    f_by_hand,
+    random_coefficients,
+    random_problem,
+)
 from wdrlr.model.cuts import all_cuts, count_all_cuts, data_cuts, initial_cuts, join
 
 
@@ -19,6 +27,27 @@ def test_all_cuts_have_the_rows_and_costs_of_the_constraints(setting):
         i, flip = int(cuts.sample[c]), -1.0 if cuts.flipped[c] else 1.0
         assert arguments[c] == pytest.approx(-flip * problem.y[i] * f_by_hand(problem, b, i, cuts.z[c]), abs=1e-12)
         assert costs[c] == pytest.approx(cost_by_hand(problem, i, cuts.z[c], flip))
+
+
+@pytest.mark.parametrize("setting", [*({"costs": kind} for kind in COSTS), *CODE_SETTINGS], ids=str)
+def test_all_cuts_are_all_points_of_finite_cost(setting):
+    """Any (cost, f) among the enumerated points is there: of a code that is a level, the level alone is needed."""
+    for seed in range(4):
+        problem = random_problem(seed, N=5, **setting)
+        cuts, b = all_cuts(problem, 10_000), random_coefficients(problem, seed)
+        assert len(cuts) <= count_all_cuts(problem)
+        arguments, costs = cuts.rows(problem) @ b, cuts.costs(problem)
+        assert np.isfinite(costs).all()
+        found = {(int(i), *pair) for i, *pair in zip(cuts.sample, arguments.round(9), costs.round(9), strict=True)}
+        for c in range(len(cuts)):
+            i, flip = int(cuts.sample[c]), -1.0 if cuts.flipped[c] else 1.0
+            assert arguments[c] == pytest.approx(-flip * problem.y[i] * f_by_hand(problem, b, i, cuts.z[c]), abs=1e-12)
+            assert costs[c] == pytest.approx(cost_by_hand(problem, i, cuts.z[c], flip))
+        for i in range(problem.n_samples):
+            for z, flip in enumerated_points(problem):
+                cost, argument = cost_by_hand(problem, i, z, flip), -flip * problem.y[i] * f_by_hand(problem, b, i, z)
+                cheaper = any(own == i and abs(a - argument) < 1e-8 and paid <= cost + 1e-8 for own, a, paid in found)
+                assert cheaper or np.isinf(cost)
 
 
 def test_too_many_cuts_are_refused_with_the_remedy():

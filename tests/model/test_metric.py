@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.instances import WeightedL1
-from wdrlr.model.metric import NORMS, GroundMetric, ground_metric
+from wdrlr.model.metric import NORMS, GroundMetric, Weighted, ground_metric, mean_costs
 
 
 def test_definition_2():
@@ -16,7 +16,13 @@ def test_definition_2():
 
 SLOPES = ([0.5, -2.0, 1.0], [0.3, -2.0, 1.9], [0.0, 0.0, -1.0], [1.0, -1.0, 1.0])
 EVERY_NORM = pytest.mark.parametrize(
-    "norm", [*NORMS.values(), WeightedL1(np.array([0.5, 3.0, 1.0]))], ids=lambda norm: type(norm).__name__
+    "norm",
+    [
+        *NORMS.values(),
+        WeightedL1(np.array([0.5, 3.0, 1.0])),
+        *(Weighted(norm, np.array([2.0, 0.5, 1.0])) for norm in NORMS.values()),
+    ],
+    ids=lambda norm: type(getattr(norm, "base", norm)).__name__,
 )
 
 
@@ -26,7 +32,7 @@ def test_the_dual_norm_is_the_largest_product_with_a_vector_of_norm_one(norm, b)
     """Against many directions, among them the corners of the balls: vectors of -1, 0 and 1."""
     b = np.array(b)
     corners = np.array([v for v in product([-1.0, 0.0, 1.0], repeat=3) if any(v)])
-    shifts = np.vstack([np.random.default_rng(0).normal(size=(5_000, 3)), corners])
+    shifts = np.vstack([np.random.default_rng(0).normal(size=(5_000, 3)), corners, corners / norm.of_units(3)])
     shifts /= np.array([norm.value(v) for v in shifts])[:, None]
     largest = (shifts @ b).max()
     assert largest <= norm.dual(b) * (1 + 1e-12)
@@ -51,6 +57,33 @@ def test_the_forms_of_conic_programs_and_the_unit_vectors_are_those_of_the_norm(
             assert value(v) == value(np.abs(v))
     assert norm.of_units(3).tolist() == [norm.value(unit) for unit in np.eye(3)]
     assert norm.dual_order in (None, norm.dual_form(3)[0])
+
+
+def test_numbers_that_may_not_move():
+    """The others have the norm that they have alone; any move of theirs costs infinitely much."""
+    for base in NORMS.values():
+        costs = np.array([0.5, np.inf, 3.0])
+        norm, others = Weighted(base, costs), Weighted(base, costs[[0, 2]])
+        b, near = np.array([0.3, 50.0, -2.0]), np.array([0.1, 5.0, -0.3])
+        assert norm.dual(b) == others.dual(b[[0, 2]])
+        assert norm.value(np.array([1.0, 0.0, -2.0])) == others.value(np.array([1.0, -2.0]))
+        assert norm.value(np.array([1.0, 1e-9, -2.0])) == np.inf
+        for v in (norm.steepest(b, 3.0), norm.aligned(b, near, 3.0)):
+            assert v[1] == 0
+            assert norm.value(v) == pytest.approx(3.0)
+            assert v @ b == pytest.approx(3.0 * norm.dual(b))
+        order, matrix = norm.dual_form(3)
+        assert np.linalg.norm(matrix @ b, order) == pytest.approx(norm.dual(b))
+    metric = ground_metric(1.0, 3, 0, number_costs=costs)
+    assert metric.movable(3).tolist() == [True, False, True]
+    assert metric.dual_norm(np.array([0.0, 1e9, 0.0])) == 0.0
+    assert ground_metric(1.0, 2, 0).movable(2).all()
+
+
+def test_a_mixture_costs_the_mean_of_its_levels():
+    costs = np.array([[0.0, 1.0, np.inf], [2.0, 0.0, 4.0], [np.inf, 0.5, 0.0]])
+    shares = np.array([[0.25, 0.75, 0.0], [0.5, 0.0, 0.5]])
+    assert mean_costs(costs, shares).tolist() == [[0.75, np.inf], [0.5, 3.0], [np.inf, np.inf]]
 
 
 def test_unit_scale_divides_everything_by_n_m_and_kappa():

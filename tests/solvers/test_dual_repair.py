@@ -7,7 +7,7 @@ import pytest
 from tests.instances import random_coefficients, random_problem
 from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import all_cuts, data_cuts, join
-from wdrlr.solvers.dual_repair import coefficient_bounds, dual_points, residual_charge
+from wdrlr.solvers.dual_repair import LARGEST_COEFFICIENT, coefficient_bounds, dual_points, residual_charge
 
 SETTINGS = [
     {"n": 2, "n_levels": (2, 3), "gamma": 0.01},
@@ -17,7 +17,15 @@ SETTINGS = [
     {"n": 3, "n_levels": (), "norm": "linf", "radius": 0.3, "metric_scale": "unit"},
     {"n": 2, "n_levels": (2,), "norm": "l2", "coef_bound": 0.5},
     {"n": 2, "n_levels": (3,), "norm": "l2", "label_cost": 10.0, "fit_intercept": False},
+    {"n": 2, "n_levels": (2, 3), "costs": "features"},
+    {"n": 1, "n_levels": (4,), "costs": "ordinal", "metric_scale": "unit"},
+    {"n": 1, "n_levels": (4,), "coding": "pm1", "any_code": True, "label_cost": 0.1},
 ]
+FORBIDDEN = [
+    *({"n": 3, "n_levels": (2, 3), "costs": kind} for kind in ("fixed", "matrices", "mixed")),
+    {"n": 3, "n_levels": (2, 3), "costs": "fixed", "any_code": True, "coding": "pm1"},
+]
+"""With changes of an infinite cost."""
 UPPER = 20.0
 """So large an objective that the bounds are not far from what they bound."""
 
@@ -47,7 +55,25 @@ def test_no_coefficients_with_that_objective_are_beyond_the_bounds(setting):
         assert 0.1 * constant[j] - 1e-4 <= max(largest) <= constant[j] + 1e-4
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("setting", FORBIDDEN, ids=str)
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+def test_what_has_no_bound_is_claimed(setting, label_cost):
+    n_claimed = 0
+    for seed in range(10):
+        problem = random_problem(seed, N=8, label_cost=label_cost, **setting)
+        constant, per_lam = coefficient_bounds(problem, UPPER)
+        assert np.isfinite(constant).all() and np.isfinite(per_lam).all()
+        movable, fixed = problem.metric.movable(3), np.isinf(problem.metric.largest_changes(2)).any()
+        claimed = LARGEST_COEFFICIENT / np.abs(problem.x).max(axis=0)
+        assert (constant[1:4] == np.where(movable, 0.0, claimed)).all()
+        assert ((per_lam[1:4] > 0) == movable).all()
+        if fixed:
+            assert (constant[[0, 4, 5, 6]] == LARGEST_COEFFICIENT).all() and not per_lam[[0, 4, 5, 6]].any()
+        n_claimed += fixed
+    assert 0 < n_claimed
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, *FORBIDDEN], ids=str)
 def test_residuals_cost_no_more_than_they_are_charged(setting):
     problem = random_problem(2, **setting)
     bounds, limits = coefficient_bounds(problem, UPPER), problem.balance_limits
@@ -68,7 +94,7 @@ def test_residuals_cost_no_more_than_they_are_charged(setting):
     assert n_charged >= 10
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("setting", [*SETTINGS, *FORBIDDEN], ids=str)
 def test_masses_are_made_feasible(setting):
     """Whatever a solver says: infinite, not a number, negative or too much."""
     problem = random_problem(3, N=8, **setting)
