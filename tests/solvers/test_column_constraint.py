@@ -273,6 +273,34 @@ def test_the_closed_form_applies_where_zero_is_optimal_and_only_there(setting):
         assert closed_form(at(problem, 0.0)) is None
 
 
+@pytest.mark.parametrize("label_cost", [8.0, np.inf])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *({"costs": kind} for kind in COSTS),
+        {"costs": "matrices", "n": 0, "metric_scale": "unit"},
+        {"any_code": True, "coding": "pm1"},
+        {"any_code": True, "coding": "pm1", "costs": "features", "n": 0},
+    ],
+    ids=str,
+)
+def test_the_closed_form_with_costs(setting, label_cost):
+    """Where it applies, no solver finds better; it does below kappa / 2, if the classes can meet."""
+    n_met = 0
+    for seed in range(5):
+        scale = {} if np.isfinite(label_cost) else {"metric_scale": None}
+        problem = random_problem(seed, **(setting | scale), label_cost=label_cost)
+        half = problem.metric.label_change / 2 if np.isfinite(label_cost) else 8.0
+        applies = [r for r in np.geomspace(0.02, 0.99, 25) * half if closed_form(at(problem, r))]
+        if applies:
+            least = at(problem, min(applies))
+            known = closed_form(least)
+            assert known.upper == pytest.approx(worst_case_by_hand(least, known.b), abs=1e-9)
+            assert solve_column_constraint(least, all_violated=True).lower >= known.upper - 1e-6
+            n_met += 1
+    assert n_met > 0
+
+
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_without_categories_and_label_changes_it_is_a_regularised_regression(norm):
     """The remark after Theorem 3's proof: LR + radius * dual norm."""

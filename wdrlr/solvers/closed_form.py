@@ -105,7 +105,7 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
     mixtures = np.zeros((2, sum(problem.n_levels)))
     transport, largest = 0.0, problem.metric.largest_changes(problem.n_categorical)
     unit, level_costs = problem.metric.level_cost / problem.metric.scale, problem.metric.level_costs or ()
-    moving = np.full(2, 0.5) if part < 1 else np.array([weight[1] >= 0.5, weight[1] < 0.5])
+    moving = [0, 1] if part < 1 else [int(weight[1] < 0.5)]
     for j, (start, levels) in enumerate(zip(problem.offsets, problem.n_levels, strict=True)):
         share = [
             np.bincount(problem.z[rows, j], problem.w[rows], levels) / weight[side]
@@ -121,8 +121,8 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
         if variation > 0 and isinstance(costs, np.ndarray):
             into = mixtures[:, start : start + levels]
             leaving, of_each = into[::-1], mean_costs(costs, into / variation).T
-            leaving = leaving * moving[:, None]
-            transport += unit * float(np.multiply(leaving, of_each, out=np.zeros_like(into), where=leaving > 0).sum())
+            paid = np.multiply(leaving, of_each, out=np.zeros_like(into), where=leaving > 0)
+            transport += unit * float(paid[moving].sum()) / len(moving)
         elif variation > 0:
             transport += variation * largest[j]
     means = [problem.w[rows] @ problem.x[rows] / weight[side] for side, rows in enumerate((minus, plus))]
