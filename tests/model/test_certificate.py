@@ -353,6 +353,19 @@ def test_a_mixture_is_worth_no_more_than_mass_at_each_of_its_levels(setting):
     assert n_equal or setting["costs"] in ("features", "fixed")
 
 
+def test_changes_that_cost_nothing_prove_nothing_at_radius_0():
+    """There the problem is plain logistic regression; any radius above allows them, and they raise the value."""
+    problem = random_problem(4, N=30, n=0, n_levels=(3, 2), radius=1e-9, label_cost=np.inf, fit_intercept=False)
+    problem = replace(problem, metric=replace(problem.metric, level_costs=(0.0, np.zeros((2, 2)))))
+    optimum, plain = solve_monolithic(problem), solve_monolithic(replace(problem, radius=0.0))
+    assert plain.upper < optimum.upper - 1e-3
+    cuts = all_cuts(problem, 1000)
+    mass = solve_program(problem, cuts, "dual", "CLARABEL").mass
+    for dual in dual_points(problem, cuts, mass, optimum.b, 1e-6):
+        assert check(problem, optimum.b, dual).lower > optimum.upper - 1e-6
+        assert check(replace(problem, radius=0.0), plain.b, dual).lower <= plain.upper
+
+
 def theorem_3_instance(x, radius):
     """The instance class in the proof of Theorem 3: one sample (x, z = 0, y = -1), kappa = inf."""
     return Problem(
