@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tests.instances import random_coefficients
+from tests.instances import COSTS, random_coefficients, random_costs
 from wdrlr.model.certificate import objective
 from wdrlr.model.encoding import level_matrix
 from wdrlr.model.metric import ground_metric
@@ -16,7 +16,7 @@ from wdrlr.solvers.open_slopes import interval, settle
 from wdrlr.solvers.solution import certified
 
 
-def problem_with_open_slopes(seed, N=150, coding="onehot", gamma=0.0, coef_bound=np.inf):
+def problem_with_open_slopes(seed, N=150, coding="onehot", costs=None, gamma=0.0, coef_bound=np.inf, any_code=False):
     """A random problem of 1 to 3 categories, with levels and often references that have no rows, and of 0 to 2 numbers,
     which can be the same in all rows, though not without an intercept, unless they are 0."""
     rng = np.random.default_rng(seed)
@@ -34,6 +34,9 @@ def problem_with_open_slopes(seed, N=150, coding="onehot", gamma=0.0, coef_bound
     y[:2] = -1.0, 1.0
     w = rng.random(N) + 0.1
     kappa, norm = float(rng.choice([1.0, m, np.inf])), str(rng.choice(["l1", "l2", "linf"]))
+    metric = ground_metric(kappa, n, m, norm=norm)
+    if costs is not None:
+        metric = replace(metric, **random_costs(costs, seed, n, n_levels, norm))
     matrix = level_matrix(n_levels, coding)
     penalty = np.full(1 + n + matrix.shape[1], gamma)
     penalty[0] = 0.0
@@ -44,11 +47,12 @@ def problem_with_open_slopes(seed, N=150, coding="onehot", gamma=0.0, coef_bound
         w=w / w.sum(),
         n_levels=n_levels,
         level_matrix=matrix,
-        metric=ground_metric(kappa, n, m, norm=norm),
+        metric=metric,
         radius=float(rng.choice([0.0, 1e-4, 1e-3, 0.01, 0.03, 0.1, 1.0])),
         penalty=penalty,
         coef_bound=coef_bound,
         fit_intercept=fit_intercept,
+        any_code=any_code,
     )
 
 
@@ -85,6 +89,22 @@ def test_probabilities_do_not_depend_on_solver_start_or_coding(block):
             np.testing.assert_allclose(probabilities(posed, fit.b), probabilities(problem, best.b), atol=1e-3)
 
 
+@pytest.mark.parametrize("costs", COSTS)
+def test_nor_where_changes_differ_in_cost(costs):
+    for seed in range(20):
+        problem = problem_with_open_slopes(seed, costs=costs)
+        if problem.fit_intercept:
+            best = solve_tailored(problem, tol=1e-8)
+            other = replace(problem, level_matrix=level_matrix(problem.n_levels, "pm1"))
+            elsewhere = replace(best, b=random_coefficients(problem, seed))
+            for posed, fit in [
+                (problem, solve_column_constraint(problem, tol=1e-8, all_violated=True)),
+                (problem, solve_tailored(problem, tol=1e-8, start=elsewhere)),
+                (other, solve_tailored(other, tol=1e-8)),
+            ]:
+                np.testing.assert_allclose(probabilities(posed, fit.b), probabilities(problem, best.b), atol=1e-3)
+
+
 @pytest.mark.parametrize("coding", ["onehot", "pm1"])
 def test_levels_without_rows_have_the_mean_score_and_constant_columns_no_slope(coding):
     n_moved = 0
@@ -107,17 +127,22 @@ def test_levels_without_rows_have_the_mean_score_and_constant_columns_no_slope(c
 
 
 @pytest.mark.parametrize("coding", ["onehot", "pm1"])
-@pytest.mark.parametrize("limits", [{}, {"gamma": 0.05}, {"coef_bound": 0.7}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"gamma": 0.05}, {"coef_bound": 0.7}, *({"costs": kind} for kind in COSTS), {"any_code": True}]
+)
 def test_the_objective_is_never_raised(coding, limits):
     stayed = 0
     for seed in range(200):
         problem, b = small(seed, coding=coding, **limits)
+        if problem.any_code and coding == "onehot":
+            continue
         moved = settle(problem, b)
         assert objective(problem, moved)[0] <= objective(problem, b)[0] + 1e-14
         assert (problem.feasible(moved) == moved).all()
         np.testing.assert_allclose(problem.decision(moved), problem.decision(b), atol=1e-12)
         stayed += moved is b and not problem.level_weights.all()
-    assert (stayed > 2) == bool(limits)
+    if {"gamma", "coef_bound"} & set(limits):
+        assert stayed > 2
 
 
 def test_a_penalty_keeps_levels_without_rows_where_it_wants_them():
@@ -157,24 +182,28 @@ def test_without_an_intercept_references_without_rows_share_what_is_missing(radi
     np.testing.assert_allclose(settle(problem, np.array([0.0, *given])), [0.0, *expected], atol=1e-12)
 
 
-def test_the_objective_sees_no_level_without_rows_in_its_interval():
-    outside = 0
-    for seed in range(100):
-        problem, b = small(seed)
+@pytest.mark.parametrize("costs", [None, *COSTS])
+def test_the_objective_sees_no_level_without_rows_in_its_interval(costs):
+    """With the references' score 0; all others are put at either end, in turn, and beyond."""
+    ends, beyond = 0, 0
+    for seed in range(150):
+        problem, b = small(seed, costs=costs)
         b = settle(problem, b)
         value, lam = objective(problem, b)
-        for j, start in enumerate(problem.offsets):
-            for level in range(1, problem.n_levels[j]):
-                if problem.level_weights[start + level] > 0:
-                    continue
-                ends = interval(problem, b, lam, j, level)
-                for score in np.clip(ends, -5, 5) if problem.radius == 0 else ends:
+        weights = problem.level_weights
+        if not problem.fit_intercept or (weights[problem.offsets] == 0).any():
+            continue
+        for j, start in enumerate(problem.offsets.tolist()):
+            for level in np.flatnonzero(weights[problem.levels(j)] == 0).tolist():
+                for end, further in zip(interval(problem, b, lam, j, level), (-1.0, 1.0), strict=True):
                     at_end = b.copy()
-                    at_end[1 + problem.n_numeric + start - j + level - 1] = score
-                    assert objective(problem, at_end)[0] == pytest.approx(value, abs=1e-14)
-                    at_end[1 + problem.n_numeric + start - j + level - 1] += 2.0
-                    outside += objective(problem, at_end)[0] > value + 1e-6
-    assert outside > 10
+                    slope = 1 + problem.n_numeric + start - j + level - 1
+                    at_end[slope] = np.clip(end, -9.0, 9.0)
+                    assert objective(problem, at_end)[0] == pytest.approx(value, abs=1e-13)
+                    at_end[slope] += 0.01 * further
+                    ends += np.isfinite(end)
+                    beyond += objective(problem, at_end)[0] > value + 1e-9
+    assert beyond > ends / 20 > 1
 
 
 def test_nothing_is_touched_where_nothing_is_open_or_the_residue_is_asked_for():

@@ -1,11 +1,13 @@
 """Slopes that the data leave open, chosen by one rule, so that a fit does not depend on its solver.
 
-The objective does not see the score of a level without rows while the adversary has no use for the level: while the
-score lies between the lowest and the highest of the feature's levels with rows. Nor can it tell the slope of a number
-that is the same in all rows from the intercept. Among the optimal coefficients the rule takes those for which
+The objective does not see the score of a level without rows while the adversary has no use for the level: where all
+changes cost the same, while the score lies between the lowest and the highest of the feature's levels with rows. Nor
+can it tell the slope of a number that is the same in all rows from the intercept. Among the optimal coefficients the
+rule takes those for which
 
-- a level without rows has the mean score of the feature's rows: somebody of an unknown kind is an average case. If all
-  rows have the same level, all scores of the feature are then equal, and its slopes are 0;
+- a level without rows has the mean score of the feature's rows, or the nearest one that the objective does not see:
+  somebody of an unknown kind is an average case. If all rows have the same level, all scores of the feature are then
+  equal, and its slopes are 0;
 - a number that is the same in all rows has the slope 0, and the intercept takes its share.
 
 Where the coding fixes the score of a level without rows (as "onehot" does for the reference level), all scores of the
@@ -13,8 +15,8 @@ feature move by a constant, and the intercept moves back, so that f at the rows 
 is thus the same under every coding.
 
 Without an intercept the constants of all features sum to 0. The scores without rows are then as near to the means as
-that allows, in the sum of their squared distances, or, if this raises the objective, as near as is possible without
-leaving the range of the scores with rows; and a number that is the same in all rows keeps its slope, unless it is 0.
+that allows, in the sum of their squared distances, or, if this raises the objective, as near as is possible where the
+objective does not see them; and a number that is the same in all rows, and not 0, keeps its slope.
 
 A penalty or a bound can be in the way; then nothing moves, so that the objective is never raised.
 """
@@ -47,7 +49,7 @@ def settle(problem: Problem, b: np.ndarray) -> np.ndarray:
     before = check(problem, b)
     features = _open_features(problem, b, before.lam)
     shared = _without_constants(problem, b, constant, rows[0])
-    for anywhere in (True, False):
+    for anywhere in (False,) if problem.fit_intercept else (True, False):
         moved = _at_means(problem, shared, features, anywhere)
         after = check(problem, moved)
         # Without a dual point, ``lower`` is 0 less the possible rounding.
@@ -59,8 +61,15 @@ def settle(problem: Problem, b: np.ndarray) -> np.ndarray:
 def interval(problem: Problem, b: np.ndarray, lam: float, j: int, level: int) -> tuple[float, float]:
     """Between which scores the objective does not see a level without rows.
 
-    All changes of a feature cost the same. So the adversary prefers the levels with rows of the lowest and of the
-    highest score to those between them, whatever lam is and whichever level this is.
+    Where all changes of the feature cost the same, the adversary prefers the levels with rows of the lowest and of the
+    highest score to those between them. Where costs differ, let u be a level with rows, d the cost of changing it into
+    this level, and (d_v, g_v) the costs and scores of the levels v with rows, u among them at the cost 0. As
+    ``separation`` explains, the adversary does not go up to this level from u if its score is at most the upper concave
+    envelope of these points at d, continued with the slope lam: at most
+
+        max over v with d_v <= d of g_v + lam (d - d_v)   and over v and v' with d_v <= d < d_v' of their chord at d.
+
+    It is the same for going down. Codes that are no levels have scores that depend on all slopes: then nothing is open.
 
     Parameters
     ----------
@@ -72,9 +81,28 @@ def interval(problem: Problem, b: np.ndarray, lam: float, j: int, level: int) ->
     """
     if problem.radius == 0:
         return -np.inf, np.inf
-    levels = _levels(problem, j)
-    scores = problem.level_scores(b)[levels][problem.level_weights[levels] > 0]
-    return float(scores.min()), float(scores.max())
+    scores, seen = problem.level_scores(b)[problem.levels(j)], problem.level_weights[problem.levels(j)] > 0
+    if j in problem.coded:
+        return float(scores[level]), float(scores[level])
+    costs = 1.0 if problem.metric.level_costs is None else problem.metric.level_costs[j]
+    if isinstance(costs, np.ndarray):
+        unit = lam * problem.metric.level_cost / problem.metric.scale
+        low, high = (
+            min(_top(sign * scores[seen], costs[u, seen], float(costs[u, level]), unit) for u in np.flatnonzero(seen))
+            for sign in (-1.0, 1.0)
+        )
+        return -low, high
+    return (float(scores[seen].min()), float(scores[seen].max())) if np.isfinite(costs) else (-np.inf, np.inf)
+
+
+def _top(g: np.ndarray, d: np.ndarray, at: float, slope: float) -> float:
+    """The upper concave envelope of the points (d, g) at a cost, continued with the slope; see ``interval``."""
+    if np.isinf(at):
+        return np.inf
+    cheap, dear = d <= at, (d > at) & np.isfinite(d)
+    top = np.max(g[cheap] + slope * (at - d[cheap]))
+    share = (at - d[cheap][:, None]) / (d[dear] - d[cheap][:, None])
+    return float(max(top, np.max((1 - share) * g[cheap][:, None] + share * g[dear], initial=-np.inf)))
 
 
 class _Feature(NamedTuple):
@@ -90,25 +118,22 @@ class _Feature(NamedTuple):
 def _open_features(problem: Problem, b: np.ndarray, lam: float) -> list[_Feature]:
     features = []
     for j in range(problem.n_categorical):
-        levels = _levels(problem, j)
+        levels = problem.levels(j)
         weights, matrix = problem.level_weights[levels], problem.level_matrix[levels]
         missing = np.flatnonzero(weights == 0)
         if not missing.size:
             continue
         scores = problem.level_scores(b)[levels]
         mean = weights @ scores / weights.sum()
-        low, high = np.transpose([interval(problem, b, lam, j, level) for level in missing.tolist()]) - mean
-        # What the objective does see may come nearer.
-        room = np.array([np.minimum(low, scores[missing] - mean), np.maximum(high, scores[missing] - mean)])
+        room = np.transpose([interval(problem, b, lam, j, level) for level in missing.tolist()]) - mean
+        if not problem.fit_intercept:  # what the objective does see may come nearer, or stay
+            off = scores[missing] - mean
+            room = np.array([np.minimum(room[0], off), np.maximum(room[1], off)])
         scores[missing] = mean
         columns = np.flatnonzero(matrix.any(axis=0))
         inverse = np.linalg.inv(np.column_stack([np.ones(len(matrix)), matrix[:, columns]]))
         features.append(_Feature(1 + problem.n_numeric + columns, inverse, scores, missing, room))
     return features
-
-
-def _levels(problem: Problem, j: int) -> slice:
-    return slice(problem.offsets[j], problem.offsets[j] + problem.n_levels[j])
 
 
 def _without_constants(problem: Problem, b: np.ndarray, constant: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -146,18 +171,18 @@ def _off_means(problem: Problem, group: list[_Feature], anywhere: bool) -> list[
     a = np.concatenate([feature.inverse[0, feature.missing] for feature in group])
     room = np.concatenate([feature.room for feature in group], axis=1)
     low, high = [[-np.inf], [np.inf]] if anywhere else room
-    g = 0.0 if problem.fit_intercept else sum(feature.inverse[0] @ feature.scores for feature in group)
+    g = sum(feature.inverse[0] @ feature.scores for feature in group)
 
     def excess(theta: float) -> float:
         return float(g + a @ np.clip(-theta * a, low, high))
 
-    theta = 0.0
-    if g and a.any():
+    theta, first = 0.0, excess(0.0)
+    if not problem.fit_intercept and first and a.any():
         used = a[a != 0]
         ends = np.abs(room[:, a != 0] / used)
-        # There each e is at an end of its room, or makes up for g alone.
-        theta = np.copysign(max(ends[np.isfinite(ends)].max(initial=0.0), np.abs(g / used**2).max()), g)
-        theta = brentq(excess, 0.0, theta, xtol=1e-300) if excess(theta) * g < 0 else theta
+        # There each e is at an end of its room, or makes up for the excess alone.
+        theta = np.copysign(max(ends[np.isfinite(ends)].max(initial=0.0), np.abs(first / used**2).max()), first)
+        theta = brentq(excess, 0.0, theta, xtol=1e-300) if excess(theta) * first < 0 else theta
     return np.split(np.clip(-theta * a, low, high), np.cumsum([len(feature.missing) for feature in group])[:-1])
 
 
