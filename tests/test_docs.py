@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 
 def test_all_pages_are_there_and_every_notebook_has_its_outputs(site):
-    for name in ("index", "paper", "related", "api", "method", "benchmarks", "contributing", "changelog"):
+    for name in ("index", "paper", "costs", "related", "api", "method", "benchmarks", "contributing", "changelog"):
         text = re.sub("<[^>]*>", "", (site / f"{name}.html").read_text(encoding="utf-8").partition("<article")[2])
         assert len(text.split()) > 100, name
     for name in NOTEBOOKS:
@@ -73,6 +73,11 @@ def test_public_names_have_a_place_with_their_formulas(site):
     text = (site / "api.html").read_text(encoding="utf-8")
     formula = re.search(r"<pre>(<span></span>)?minimise over b:.*?</pre>", text, re.DOTALL)
     assert formula and "|b|_1" in formula[0]
+
+
+def test_examples_are_shown_as_code(site):
+    for path in site.glob("*.html"):
+        assert "<blockquote" not in path.read_text(encoding="utf-8"), path.name
 
 
 def test_formulas_of_the_notebooks_need_no_script(site):
@@ -104,6 +109,7 @@ def test_nothing_in_it_is_of_one_machine(site):
             assert not [place for place in places if place in text], path.name
 
 
-def test_the_examples_of_the_comparison_with_others_run():
-    result = doctest.testfile(str(DOCS / "related.md"), module_relative=False, encoding="utf-8")
-    assert result.attempted > 20 and result.failed == 0
+@pytest.mark.parametrize(("page", "examples"), [("related", 20), ("costs", 15)])
+def test_the_examples_of_a_page_run(page, examples):
+    result = doctest.testfile(str(DOCS / f"{page}.md"), module_relative=False, encoding="utf-8")
+    assert result.attempted > examples and result.failed == 0

@@ -50,8 +50,7 @@ class WassersteinLogisticRegression(RobustClassifier):
         - "ordinal", or ("ordinal", cost of a step): as many steps as the levels are apart in the order of
           ``categories_``, which must be that of an ordered pandas categorical, or of numbers or times;
         - a DataFrame with the cost of a change from the level in its index to that in its columns: at least 0, inf for
-          a change that may not happen, 0 on the diagonal. It need not be symmetric, nor satisfy the triangle
-          inequality: what counts is the cost of the direct change.
+          a change that may not happen, 0 on the diagonal. It need not be symmetric.
 
         A number takes one of the first two; with a norm other than "l1" all numbers must have the same. See "Which
         costs?" in the documentation.
