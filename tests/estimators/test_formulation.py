@@ -33,7 +33,9 @@ def test_a_solution_read_decides_as_its_problem_does(coding, change):
     rows = formulation.pose(encoding, X, LABELS, WEIGHTS, merge=False)
     np.testing.assert_array_equal(rows.problem.y, LABELS)
     np.testing.assert_array_equal(rows.stretch, stretch)
-    np.testing.assert_allclose(formulation.decision(encoding, coef, intercept, X), rows.problem.decision(b), atol=1e-12)
+    decided = formulation.decision(encoding, coef, intercept, X)
+    np.testing.assert_allclose(decided, rows.problem.decision(b), atol=1e-12)
+    np.testing.assert_allclose(formulation.rows(encoding, X) @ np.append(intercept, coef), decided, atol=1e-12)
     assert objective(rows.problem, b)[0] == pytest.approx(objective(problem, b)[0], abs=1e-12)
     assert formulation.metric(1, 2).label_change == pytest.approx(problem.metric.label_change)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -20,12 +21,16 @@ from wdrlr.estimators import report
 from wdrlr.estimators.formulation import Formulation, Posed
 from wdrlr.estimators.solving import Solving
 from wdrlr.model import encoding as enc
-from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.certificate import objective, worst_case_loss
 from wdrlr.model.metric import NORMS
 from wdrlr.model.worst_case import atoms_table, worst_case_distribution
 from wdrlr.solvers.conic import SETTINGS
+from wdrlr.solvers.prediction_range import prediction_range
 from wdrlr.solvers.registry import SOLVERS, check_options, chosen_solver
 from wdrlr.solvers.solution import Solution
+
+SAME_OBJECTIVE = 1e-9
+"""Objectives closer than this are the same but for rounding."""
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):
@@ -153,6 +158,105 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
             rows = replace(posed.problem, x=worst.x).design(np.arange(len(worst.x)), worst.z)[:, 1:]
             features = pd.DataFrame(rows / posed.stretch, columns=self.get_feature_names_out())
         return atoms_table(worst, self.classes_, features, posed.problem.n_samples)
+
+    def prediction_range(
+        self,
+        X: Any,
+        X_train: Any,
+        y_train: Any,
+        sample_weight: Any = None,
+        *,
+        tol: float | None = None,
+        time_limit: float | None = None,
+    ) -> pd.DataFrame:
+        """What the data leave open: the range of f at every row over all coefficients that are optimal within ``tol``.
+
+        Coefficients count as optimal if their objective is at most ``objective_ + tol``; every fit of these data that
+        is certified to ``tol``, by whatever solver, is among them. Where the range has 0 inside, the class of the row
+        depends on which of them a solver returns. That happens above all for levels without rows in the training data,
+        whose slopes the objective does not see between those of other levels.
+
+        The fit does not keep the data, so pass them again, as they were passed to ``fit``. A row takes as long as about
+        five fits; equal rows are solved once.
+
+        Parameters
+        ----------
+        X
+            The rows asked for, as in ``decision_function``; its ``handle_unknown`` applies.
+        X_train, y_train, sample_weight
+            As in ``fit``.
+        tol : float, optional
+            Above 0; by default the parameter ``tol``. If it is smaller than the gap of the fit, it is the fit's
+            neighbourhood that is described, not the optimum's.
+        time_limit : float, optional
+            Seconds; rows that are not reached by then are nan.
+
+        Returns
+        -------
+        DataFrame with one row per row of X, and its index
+            ``low`` and ``high``: the range of f, from inside; coefficients within the tolerance, as checked by
+            Algorithm 2, attain both. ``least`` and ``most``: the same from outside; a certificate, independent of the
+            solver, proves that none go beyond. The two are mostly within 2 % of the distance from the fit. Where f is
+            not bounded (at radius 0 on separable data, say) both are -inf or inf; where nothing is proved, ``least`` or
+            ``most`` is. As for ``lower_bound_``, proofs at radius 0 without ``coef_bound`` are for scores up to 10,000.
+            ``proba_low`` and ``proba_high``: the probabilities of the second class at low and high.
+
+            In ``.attrs``: ``tol`` and ``budget``, the largest objective allowed.
+
+        Raises
+        ------
+        ValueError
+            If the training data or the parameters are not those of the fit, X does not match them or has an unknown
+            level, p is not 1, or tol or time_limit is not above 0.
+
+        Warns
+        -----
+        UserWarning
+            If the time limit was reached.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from wdrlr import WassersteinLogisticRegression
+        >>> X = pd.DataFrame({"colour": pd.Categorical(list("aaabbb"), categories=list("abc"))})
+        >>> y = [0, 0, 1, 0, 1, 1]
+        >>> model = WassersteinLogisticRegression(radius=0.01).fit(X, y)
+        >>> asked = pd.DataFrame({"colour": pd.Categorical(list("ac"), categories=list("abc"))})
+        >>> ranges = model.prediction_range(asked, X, y)
+        >>> ((ranges["low"] < 0) & (ranges["high"] > 0)).tolist()  # whose class is open: that of the level without rows
+        [False, True]
+        """
+        for name, value in (("tol", tol), ("time_limit", time_limit)):
+            if value is not None and not (isinstance(value, Real) and value > 0):
+                raise ValueError(f"{name} must be a number above 0, or None, not {value!r}.")
+        posed = self._pose(X_train, y_train, sample_weight)
+        problem, b = posed.problem, posed.coefficients(self.coef_, self.intercept_)
+        if problem.metric.p != 1:
+            raise ValueError(f"prediction_range needs p = 1, not {problem.metric.p}: it uses the tailored solver.")
+        value = objective(problem, b)[0]
+        if not abs(value - self.objective_) <= SAME_OBJECTIVE:
+            raise ValueError(
+                f"the objective of this model on X_train and y_train is {value:.9f}, but that of its fit is "
+                f"{self.objective_:.9f}; pass the data and weights of the fit, and leave parameters and coef_ as they "
+                "were, or fit again."
+            )
+        table = self._table(X, self.formulation_.categorical_features, reset=False)
+        handle_unknown = self.get_params(deep=False).get("handle_unknown", "error")
+        rows = self.formulation_.rows(self.encoding_, table, handle_unknown)
+        rows[:, 1:] *= posed.stretch
+        tol = float(self.tol if tol is None else tol)
+        found = prediction_range(problem, b, rows, tol, np.inf if time_limit is None else time_limit)
+        missed = int(np.isnan(found.low).sum())
+        if missed:
+            warnings.warn(
+                f"{missed} of {len(table)} rows were not reached within time_limit={time_limit}: their ranges are nan. "
+                "Raise time_limit, or ask for fewer rows.",
+                stacklevel=2,
+            )
+        ranges = pd.DataFrame(found._asdict(), index=table.index)
+        ranges = ranges.assign(proba_low=expit(found.low), proba_high=expit(found.high))
+        ranges.attrs.update(tol=tol, budget=value + tol)
+        return ranges
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the entries of ``coef_``; shape (n + k,)."""

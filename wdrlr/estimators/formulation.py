@@ -186,6 +186,16 @@ coding, coef_bound, fit_intercept
         level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + offsets], means)
         return intercept[0] + x @ coef[0, :n] + level_scores.sum(axis=1)
 
+    def rows(self, encoding: enc.FeatureEncoding, table: pd.DataFrame, handle_unknown: str = "error") -> np.ndarray:
+        """The rows whose product with intercept and coefficients is ``decision``; shape (N, 1 + n + k)."""
+        x, z = encoding.numbers(table), encoding.codes(table, handle_unknown)
+        matrix = enc.level_matrix(encoding.n_levels, self.coding)
+        categories = np.zeros((len(table), matrix.shape[1]))
+        by_feature = np.split(matrix, level_offsets(encoding.n_levels)[1:])
+        for of_levels, weights, codes in zip(by_feature, encoding.category_weights, z.T, strict=False):
+            categories += np.vstack([of_levels, weights @ of_levels])[codes]  # unknown is -1, the last row
+        return np.column_stack([np.full(len(table), float(self.fit_intercept)), x, categories])
+
 
 def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
     for column, name in zip(x.T, names, strict=True):

@@ -217,8 +217,13 @@ def _pairwise(n: int) -> float:
 # ------------------------------------------------------------ the lower bound
 
 
-def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -> float:
+def dual_value(
+    problem: Problem, dual: DualPoint, upper: float, b: np.ndarray, linear: np.ndarray | None = None
+) -> float:
     """The lower bound of a dual point, less the possible rounding; 0 if it proves nothing.
+
+    With ``linear``, the bound is one on objective + linear.b wherever the objective is at most ``upper``, and -inf if
+    the dual point proves nothing.
 
     Masses are scaled down where they sum to more than w_i, v is clipped to [0, mass], mixtures are made to sum to 1.
     Dropped are cuts of infinite cost, or of any change at radius 0, cuts that change a feature twice or into a level
@@ -230,7 +235,10 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
         An upper bound on the optimal value.
     b : ndarray of shape (1 + n + k,)
         The fit; used only where it sets how far the bound has to hold (``LARGEST_SCORE``).
+    linear : ndarray of shape (1 + n + k,) or None
+        Its first entry must be 0 without an intercept.
     """
+    tilt = np.zeros(problem.n_coefficients) if linear is None else linear
     dual = _without_forgeries(problem, dual)
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
     sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
@@ -252,10 +260,11 @@ def dual_value(problem: Problem, dual: DualPoint, upper: float, b: np.ndarray) -
     spent = (mass * cost).sum()
     of_costs = 0 if problem.metric.level_costs is None else problem.n_categorical + max(problem.n_levels, default=0)
     relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8 + of_costs)
-    charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b)
+    charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b, tilt)
     # For the rounding of the slope: t |H'(t)| is at most 40 where 1 - t is not 0.
     value = float(entropy * (1 - relative) - 40 * UNIT - charge)
-    return value if value > 0 else 0.0  # also where it is nan
+    nothing = 0.0 if linear is None else -np.inf
+    return value if value > nothing else nothing  # also where it is nan
 
 
 def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:
@@ -300,9 +309,18 @@ def _level_costs(problem: Problem, dual: DualPoint) -> np.ndarray:
 
 
 def _charge(
-    problem: Problem, dual: DualPoint, v: np.ndarray, sign: np.ndarray, spent: float, upper: float, b: np.ndarray
+    problem: Problem,
+    dual: DualPoint,
+    v: np.ndarray,
+    sign: np.ndarray,
+    spent: float,
+    upper: float,
+    b: np.ndarray,
+    linear: np.ndarray,
 ) -> float:
     """How far lam (radius - spent) + r.b + sum_j penalty_j |b_j| can be below 0 where the objective is <= ``upper``.
+
+    ``linear`` is part of r.
 
     - r_j costs nothing within the penalty of b_j, nor does r_0 without an intercept.
     - The wall, which is 0 where there is no box, is charged at the box.
@@ -317,6 +335,7 @@ def _charge(
     n = problem.n_numeric
     center, bounds, cap = _bounds(problem, upper, b)
     intercept, numbers, levels, of_codes, slack = _balance(problem, dual, v, sign, center)
+    intercept, numbers = intercept + linear[0], numbers + (linear[1 : 1 + n] - center * linear[0])
     wall = np.where(np.isfinite(problem.coef_bound), np.nan_to_num(dual.wall), 0.0)
     wall[0] *= problem.fit_intercept
     charge = _product(np.abs(wall), problem.coef_bound).sum() * (1 + len(b) * UNIT)
@@ -329,9 +348,11 @@ def _charge(
     kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
     numbers = numbers + center * kept
     slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * (abs(kept) + abs(wall[0])))
-    categories = levels @ problem.level_matrix + of_codes.sum(axis=0)
+    categories = levels @ problem.level_matrix + of_codes.sum(axis=0) + linear[1 + n :]
     r = np.concatenate([[intercept], numbers, categories]) - wall
-    slack = np.concatenate([slack[:1], slack_numbers, slack_categories]) + UNIT * (np.abs(wall) + np.abs(r))
+    slack = np.concatenate([slack[:1], slack_numbers, slack_categories])
+    slack += UNIT * (np.abs(wall) + np.abs(r) + 2 * np.abs(linear))
+    slack[1 : 1 + n] += 2 * UNIT * np.abs(center * linear[0])
     size = np.maximum(np.abs(r) + slack - problem.penalty, 0.0) * (1 + 2 * UNIT)
     size[0] *= problem.fit_intercept
 

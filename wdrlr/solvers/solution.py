@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
-from wdrlr.model.certificate import DualPoint, check
+from wdrlr.model.certificate import DualPoint, check, dual_value, objective
 from wdrlr.model.cuts import data_cuts
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
@@ -62,6 +62,27 @@ class Solution:
             f"objective {self.upper:.7f}, gap {self.gap:.1e}, {self.n_rounds} rounds, {self.n_cuts} cuts, "
             f"{self.separation_seconds:.2f} s in separation, {self.solver_seconds:.2f} s in the solver"
         )
+
+
+class Tilt(NamedTuple):
+    """A term ``linear``.b (1 + n + k,) added to the objective, of interest where the objective is at most ``budget``.
+
+    The sum may be unbounded below; what takes it below ``least`` is far outside the budget.
+    """
+
+    linear: np.ndarray
+    budget: float
+    least: float
+
+
+def certified_tilted(
+    problem: Problem, b: np.ndarray, dual_points: Sequence[DualPoint], tilt: Tilt, **record: Any
+) -> Solution:
+    """Coefficients b, made feasible, with the tilted objective there, and its lower bound within the budget or -inf."""
+    b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
+    value, lam = objective(problem, b)
+    lower = [dual_value(problem, dual, tilt.budget, b, tilt.linear) for dual in dual_points]
+    return Solution(b=b, lam=lam, upper=value + float(tilt.linear @ b), lower=max(lower, default=-np.inf), **record)
 
 
 def certified(

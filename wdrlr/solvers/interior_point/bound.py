@@ -44,7 +44,8 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
     """The bounds, the lower one raised if the step's dual point is better."""
     problem, coordinates, tol = instance.problem, instance.coordinates, instance.tol
     E, x, w = coordinates.E, coordinates.data.x, coordinates.data.w
-    upper, penalty = min(bounds.upper, LOG_2), problem.balance_limits
+    upper = min(bounds.upper, LOG_2) if instance.tilt is None else instance.tilt.budget
+    penalty = problem.balance_limits
     radius = problem.radius
     if instance.bounds[1].any():
         settings = instance.settings
@@ -104,7 +105,7 @@ def _balance_of_b(
             back = np.zeros(len(at.rows))
             back[some] = (-tops.sign * balance[tops.column] * shares)[some]
             balance = balance + at.rows.transposed_times(back, coordinates.E)
-    r = coordinates.to_theta.T @ balance[: coordinates.n_scores]
+    r = coordinates.to_theta.T @ balance[: coordinates.n_scores] + instance.linear
     wall = np.zeros_like(r)
     wall[np.isfinite(instance.problem.coef_bound)] = force[instance.box].reshape(-1, 2) @ [-1.0, 1.0]
     return r, wall

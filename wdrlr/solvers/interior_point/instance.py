@@ -15,6 +15,7 @@ from wdrlr.solvers.dual_repair import coefficient_bounds
 from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.coordinates import Coordinates, LinearRows, Row
 from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
+from wdrlr.solvers.solution import Tilt
 
 LOG_2 = float(np.log(2.0))
 
@@ -75,7 +76,7 @@ def level_costs(problem: Problem) -> kernels.LevelCosts:
 class Instance:
     """A problem in its coordinates: minimise over theta and s
 
-        lam radius + sum_i w_i s_i + sum_j penalty_j |b_j(theta)|
+        lam radius + sum_i w_i s_i + sum_j penalty_j |b_j(theta)| + linear.b(theta)
         subject to  s_i >= L(a_c(theta)) - lam cost_c   for the cuts c of sample i,
                     rows(theta) >= 0.
 
@@ -95,6 +96,8 @@ class Instance:
         b_j(theta) of the coefficients with a penalty, and ``penalties`` (J,) these.
     intercept_row : ndarray of shape (E,)
         b_0 = intercept_row . theta; without an intercept, theta stays where this is 0.
+    tilt : Tilt or None
+        What brings ``linear``; 0 without it. ``linear_row`` (E,) is the same in terms of theta.
     bounds : tuple
         ``coefficient_bounds`` of the problem.
     tops : Tops
@@ -111,7 +114,14 @@ class Instance:
         Whether lam >= dual_norm(b_N) takes more rows than those at the start, which searches find.
     """
 
-    def __init__(self, problem: Problem, coordinates: Coordinates, tol: float, settings: Settings = SETTINGS):
+    def __init__(
+        self,
+        problem: Problem,
+        coordinates: Coordinates,
+        tol: float,
+        settings: Settings = SETTINGS,
+        tilt: Tilt | None = None,
+    ):
         self.x_scale = coordinates.x_scale
         if problem.metric.number_costs is not None:
             self.x_scale = self.x_scale * problem.metric.number_costs
@@ -131,6 +141,8 @@ class Instance:
         self.intercept_row = np.zeros(coordinates.E)
         index, value, _ = coordinates.b_rows[0]
         self.intercept_row[list(index)] = value
+        self.tilt, self.linear = tilt, np.zeros(problem.n_coefficients) if tilt is None else tilt.linear
+        self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_rows()
 
@@ -220,10 +232,10 @@ class Instance:
     # ------------------------------------------------------------ functions of theta
 
     def objective(self, theta: np.ndarray, per_sample: np.ndarray) -> float:
-        """lam radius + w.(per_sample) + penalty.|b|"""
+        """lam radius + w.(per_sample) + penalty.|b| + linear.b"""
         b = self.coordinates.b_of_theta.times(theta)
         lam = self.problem.radius * theta[-1] if self.problem.radius > 0 else 0.0
-        return float(self.coordinates.data.w @ per_sample + lam + self.problem.penalty_value(b))
+        return float(self.coordinates.data.w @ per_sample + lam + self.problem.penalty_value(b) + self.linear @ b)
 
     def values(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
         """L(a) - lam cost of every cut; shape (C,)."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from wdrlr.solvers.interior_point.instance import LOG_2, Instance, Iterate, Pair
 from wdrlr.solvers.interior_point.newton import Newton, Step, in_use, linearise, predict_and_correct
 from wdrlr.solvers.interior_point.search import Trial, raised, search
 from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
-from wdrlr.solvers.solution import Solution, certified
+from wdrlr.solvers.solution import Solution, Tilt, certified, certified_tilted
 
 NEGLIGIBLE_LOSS = 0.1
 """Times tol: what all samples may weigh that are left out where the method got stuck with them."""
@@ -96,17 +97,21 @@ def minimise(
     max_iter: int,
     start: Solution | None = None,
     settings: Settings = SETTINGS,
+    tilt: Tilt | None = None,
 ) -> tuple[Solution, list[DualPoint]]:
     """The loop of the module's docstring, begun at a start or at b = 0.
 
     It ends where the certificate is within the tolerance, after ``max_iter`` steps, where a step is not finite, or
     after ``Settings.patience`` steps without progress. With the solution comes the dual point behind its lower bound,
     if there is one.
+
+    With a tilt it is the tilted objective that is minimised and bounded, and the loop ends below ``Tilt.least``, too.
     """
-    instance = Instance(problem, coordinates, tol, settings)
+    instance = Instance(problem, coordinates, tol, settings, tilt)
+    known = 0.0 if tilt is None else -np.inf
     with np.errstate(all="ignore"):  # what is not finite ends the method
         at = first_iterate(instance, start)
-        bounds = Bounds(np.inf, at.theta)
+        bounds = Bounds(np.inf, at.theta, known)
         least, improved, n_steps = np.inf, 0, 0  # the smallest gap but for small improvements, and its step
         while True:
             n_steps += 1
@@ -119,13 +124,18 @@ def minimise(
             if bounds.upper - bounds.lower < settings.progress * least:
                 least, improved = bounds.upper - bounds.lower, n_steps
             last = stuck or n_steps == max_iter or n_steps - improved > settings.patience
+            last |= tilt is not None and bounds.upper < tilt.least
             if last or bounds.upper - bounds.lower <= tol:
                 b = coordinates.b_of_theta.times(bounds.best)
                 duals = [] if bounds.dual is None else [as_dual_point(instance, bounds.dual)]
-                solution = certified(problem, b, duals, tol, n_rounds=n_steps, n_cuts=at.pool.n_cuts)
+                told: dict[str, Any] = {"n_rounds": n_steps, "n_cuts": at.pool.n_cuts}
+                if tilt is None:
+                    solution = certified(problem, b, duals, tol, **told)
+                else:
+                    solution = certified_tilted(problem, b, duals, tilt, **told)
                 if last or solution.gap <= tol:
                     return solution, duals
-                bounds = bounds._replace(upper=solution.upper, lower=max(solution.lower, 0.0))
+                bounds = bounds._replace(upper=solution.upper, lower=max(solution.lower, known))
             prune = n_steps % settings.prune_every == 0
             at = move(instance, at, newton, step, trial, prune)
 

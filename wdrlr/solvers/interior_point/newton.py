@@ -216,6 +216,7 @@ def _newton_step(
     g = kernels.gradient(E, x, w, at.pool, newton.slope, mult, slack, aim)
     g -= at.rows.transposed_times(aim_limits, E)
     g += instance.penalised.transposed_times(aim_above - aim_below - difference / D * surplus, E)
+    g += instance.linear_row
     g[-1] += instance.problem.radius
     theta = solve(instance, newton, g)
 
