@@ -31,7 +31,7 @@ from wdrlr.solvers.dual_repair import cut_dual_point, dual_points
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.method import minimise
 from wdrlr.solvers.programs import solve_program
-from wdrlr.solvers.solution import certified
+from wdrlr.solvers.solution import Tilt, certified
 
 SETTINGS = [
     {},
@@ -224,6 +224,35 @@ def test_a_lie_cannot_raise_the_lower_bound(honest, lie):
     assert found.lower <= solution.upper
     # The honest point leaves nearly nothing to be gained.
     assert found.lower <= solution.lower + 1e-7
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_cannot_raise_the_bound_of_a_tilted_objective(honest, lie):
+    problem, fit, _ = honest
+    linear = 0.003 * random_coefficients(problem, 3)
+    tilt = Tilt(linear, fit.upper + 0.01, -np.inf)
+    solution, (dual,) = minimise(problem, Coordinates(problem), 1e-7, 100, tilt=tilt)
+    assert objective(problem, solution.b)[0] <= tilt.budget and solution.gap <= 1e-7
+    lower = dual_value(problem, replace(dual, **LIES[lie](dual)), tilt.budget, solution.b, linear)
+    assert lower <= solution.lower + 1e-7
+    assert lower == -np.inf or np.isfinite(lower)
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, {"gamma": 0.02}, {"coef_bound": 0.2}, {"fit_intercept": False}])
+def test_no_random_dual_point_passes_a_tilted_objective_within_the_budget(setting):
+    problem = random_problem(2, N=8, **setting)
+    rng = np.random.default_rng(1)
+    budget = np.log(2) + 0.1
+    within = []
+    for seed in range(20):
+        b = problem.feasible(random_coefficients(problem, seed))
+        while objective(problem, b)[0] > budget:
+            b = 0.9 * b
+        within.append(b)
+    for attempt in range(40):
+        linear = random_coefficients(problem, 50 + attempt, size=rng.choice([1e-3, 0.1]))
+        lower = dual_value(problem, random_dual_point(problem, rng), budget, within[0], linear)
+        assert all(lower <= objective(problem, b)[0] + linear @ b + 1e-12 for b in within)
 
 
 @pytest.mark.parametrize("lie", ["slopes of 1/2", "an unbalanced dual", "too much transport"])

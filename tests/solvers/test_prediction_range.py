@@ -1,14 +1,17 @@
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from tests.instances import at, cost_by_hand, enumerated_points, random_problem
 from wdrlr.model.certificate import objective
+from wdrlr.model.metric import ground_metric
 from wdrlr.solvers import prediction_range as module
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import SETTINGS
 from wdrlr.solvers.interior_point.method import solve_tailored
-from wdrlr.solvers.prediction_range import ACCURACY, prediction_range
+from wdrlr.solvers.prediction_range import ACCURACY, is_unbounded, prediction_range
 
 
 def every_point(problem, x=0.3):
@@ -107,6 +110,8 @@ def test_a_level_without_rows_has_the_range_of_the_others_at_least():
     seen = rows[:3] @ b
     assert (found.low <= seen.min(axis=0) + 1e-6).all() and (seen.max(axis=0) - 1e-6 <= found.high).all()
     assert np.ptp(seen, axis=0).min() > 0.1
+    assert (found.most - found.high <= ACCURACY * (found.most - rows[3] @ b)).all()
+    assert (found.low - found.least <= ACCURACY * (rows[3] @ b - found.least)).all()
     determined = prediction_range(problem, b, rows[:3].reshape(9, -1), 1e-6)
     assert (determined.most - determined.least).max() < 0.1
 
@@ -154,6 +159,22 @@ def test_a_box_or_a_penalty_bounds_a_level_without_rows_at_radius_0():
         )
     b = solve_tailored(unbounded, tol=1e-9).b
     assert np.isinf(np.concatenate(prediction_range(unbounded, b, row, 1e-6))).all()
+
+
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+def test_a_level_that_nobody_has_and_none_can_reach_is_not_bounded(label_cost):
+    """Level 2 of the first feature: unless a change into it is possible from some level, in any number of rounds."""
+    problem = random_problem(1, N=20, n=1, n_levels=(3, 2))
+    problem.z[:, 0] = np.arange(20) % 2
+    row = np.array([1.0, 0.3, 0, 1, 1])
+    for cost, unbounded in ((np.inf, True), (5.0, False)):
+        costs = np.array([[0.0, 1.0, np.inf], [1.0, 0.0, cost], [1.0, 1.0, 0.0]])
+        metric = ground_metric(label_cost, 1, 2, level_costs=(costs, 1.0))
+        assert is_unbounded(replace(problem, metric=metric), row) == unbounded
+    forbidden = ground_metric(label_cost, 1, 2, level_costs=(np.inf, 1.0))
+    assert is_unbounded(replace(problem, metric=forbidden), row)
+    assert not is_unbounded(replace(problem, metric=forbidden, coef_bound=np.full(5, 1.0)), row)
+    assert not is_unbounded(replace(problem, metric=forbidden), np.array([1.0, 0.3, 1, 0, 1]))
 
 
 def test_equal_rows_are_solved_once_and_those_out_of_time_are_nan(monkeypatch):

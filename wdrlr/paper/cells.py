@@ -312,11 +312,8 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
     it, which is what the paper counts. `cv_seconds` is the wall clock of the whole cross-validation. Convergence
     warnings are counted in the row, not shown.
     """
-    data = _load(dataset)
-    train, test = split_rows(len(data.y), dataset, seed, split)
-    X = prepare_reference(prepare_numbers(data.X, train), method.formulation(protocol).coding)
-    rows = Rows(X, np.asarray(data.y, dtype=float))
-    training, solving = rows.part(train), Solving(method.solver or solver, tol=tol)
+    training, testing = both_parts(dataset, protocol, method, split, seed)
+    solving = Solving(method.solver or solver, tol=tol)
     random_state = int(_generator(dataset, seed, 2, split).integers(2**32))
     with _collected_warnings():
         _warm_up(protocol, method, solving.solver)
@@ -338,12 +335,12 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "seed": seed,
         "tol": tol,
         "solver": solver,
-        "n_train": len(train),
-        "n_test": len(test),
+        "n_train": len(training.y),
+        "n_test": len(testing.y),
         "radius": radius,
         "gamma": gamma,
         "cv_error": cv_error,
-        "test_error": _error(final, training, rows.part(test)),
+        "test_error": _error(final, training, testing),
         "constant": constant,
         "n_constant": sum(fit.constant for fit in fits) + constant,
         "objective": float(solution.upper),
@@ -426,6 +423,15 @@ class Rows(NamedTuple):
         return Rows(self.X.iloc[rows], self.y[rows])
 
 
+def both_parts(dataset: str, protocol: Protocol, method: Method, split: int, seed: int) -> tuple[Rows, Rows]:
+    """The training part and the test part of a cell, prepared."""
+    data = _load(dataset)
+    train, test = split_rows(len(data.y), dataset, seed, split)
+    X = prepare_reference(prepare_numbers(data.X, train), method.formulation(protocol).coding)
+    rows = Rows(X, np.asarray(data.y, dtype=float))
+    return rows.part(train), rows.part(test)
+
+
 class FoldFit(NamedTuple):
     """The facts kept about a fit of the cross-validation."""
 
@@ -470,7 +476,7 @@ def fit_fold(
     fits = []
     for solution in solving.solve_all([method.at(protocol, unit, *point) for point in grid]):
         f = others.decision(solution.b) if np.any(solution.b) else None
-        error = float(others.w[_predicted(f, kept.y) != others.y].sum())
+        error = float(others.w[predicted(f, kept.y) != others.y].sum())
         fits.append(FoldFit(error, solution.gap, not np.any(solution.b[1:])))
     return fits
 
@@ -508,10 +514,10 @@ def _error(fit: Fit, fitted: Rows, others: Rows) -> float:
     coef, intercept = fit.posed.read(fit.solution.b)
     says_nothing = not (np.any(coef) or np.any(intercept))
     f = None if says_nothing else fit.formulation.decision(fit.posed.encoding, coef, intercept, others.X)
-    return float(np.mean(_predicted(f, fitted.y) != others.y))
+    return float(np.mean(predicted(f, fitted.y) != others.y))
 
 
-def _predicted(f: np.ndarray | None, y_fitted: np.ndarray) -> np.ndarray:
+def predicted(f: np.ndarray | None, y_fitted: np.ndarray) -> np.ndarray:
     """The labels, -1 or +1, at f; if f is None, the label of most of the fitted rows, +1 in a tie."""
     return np.where(f > 0 if f is not None else np.sum(y_fitted) >= 0, 1, -1)
 

@@ -29,7 +29,7 @@ from wdrlr.model.problem import Problem
 from wdrlr.model.separation import most_violated
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.method import minimise
-from wdrlr.solvers.solution import SEPARATED, Solution, Tilt
+from wdrlr.solvers.solution import Solution, Tilt
 
 ACCURACY = 0.02
 """An end is settled where what is proved is at most this share farther from the fit than what is attained ..."""
@@ -49,6 +49,8 @@ LONGEST_RAY = 1024.0
 """How far beyond the minimiser of a tilted objective its ray is followed, times its distance from the fit."""
 LARGEST_FACTOR = 100.0
 """Between the slopes of two fits."""
+ESCAPES = 1e-6
+"""A rise of f above this, in units of each column, is one; a linear program's tolerance allows less."""
 
 
 class Ranges(NamedTuple):
@@ -78,17 +80,17 @@ def prediction_range(problem: Problem, b: np.ndarray, rows: np.ndarray, tol: flo
     tol : float
         Above 0. The gap of the fit should be smaller, or the ranges are those of a tolerance wider by it.
     seconds : float
-        After so many, the points left are given up.
+        After so many, the points left are given up; those that come first are done first.
     """
     deadline = perf_counter() + seconds
     search = _Search(problem, Coordinates(problem), b, *objective(problem, b), tol)
-    different, place = np.unique(rows, axis=0, return_inverse=True)
+    different, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     found = np.full((4, len(different)), np.nan)
     slopes = [2 * tol / FIRST_WIDTH] * 2  # of the ends before, which are often near those of the next ones
-    for q, row in enumerate(different):
+    for q in np.argsort(first):
         ends = []
         for side, sign in enumerate((-1.0, 1.0)):
-            end = search.farthest(sign * row, slopes[side], deadline)
+            end = search.farthest(sign * different[q], slopes[side], deadline)
             if end is None:
                 break
             ends.append((sign * end.attained, sign * end.proved))
@@ -131,7 +133,8 @@ class _Search:
             return _End(np.inf, np.inf, slope)
         start = Solution(self.b, self.lam, self.value, 0.0)
         attained, proved = fit, np.inf
-        inside, outside = 0.0, np.inf  # slopes that are too small, and too large
+        too_flat, too_steep = 0.0, np.inf  # slopes
+        within, beyond = self.b, None  # minimisers nearest the budget, on either side
         for _ in range(MOST_FITS):
             if perf_counter() > deadline:
                 return None
@@ -140,42 +143,51 @@ class _Search:
             gap = SHARE_OF_TOL * self.tol
             to = minimise(self.problem, self.coordinates, gap, MAX_STEPS, start, tilt=tilt)[0]
             proved = min(proved, (self.budget - to.lower) / slope)
-            rise = objective(self.problem, to.b)[0] - self.value
-            attained = max(attained, float(row @ self._reached(to.b)))
+            rise = self.rise(to.b)
+            attained = max(attained, float(row @ self._reached(within if rise > self.tol else self.b, to.b)))
             if proved - attained <= max(ACCURACY * (proved - fit), NEGLIGIBLE):
                 break
             stopped = to.upper < tilt.least
-            if rise <= self.tol and not stopped:
-                inside = max(inside, slope)
-            else:
-                outside = min(outside, slope)
             # Where phi is a parabola, the rise goes with the square of the slope, which is 2 tol / width at the end.
             ratio = np.sqrt(self.tol / max(rise, 1e-9 * self.tol))
             if stopped and attained > fit:
                 ratio = 2 * self.tol / (attained - fit) / slope
-            slope *= np.clip(ratio, 1 / LARGEST_FACTOR, LARGEST_FACTOR)
-            if not 1.01 * inside < slope < outside / 1.01:
-                if outside < 1.02 * inside:
+            if stopped or rise > self.tol:
+                too_steep, beyond = min(too_steep, slope), beyond if stopped else to.b
+            else:
+                too_flat, within = max(too_flat, slope), to.b
+            following = slope * np.clip(ratio, 1 / LARGEST_FACTOR, LARGEST_FACTOR)
+            if not 1.01 * too_flat < following < too_steep / 1.01:
+                if too_steep < 1.01 * too_flat:
                     break
-                slope = np.sqrt(inside * outside) if 0 < inside and outside < np.inf else slope
+                following = np.sqrt(max(too_flat, 1e-2 * too_steep) * too_steep)
+                if beyond is not None:
+                    # Where phi is a straight line, all slopes but its own lead to its ends.
+                    chord = (self.rise(beyond) - self.rise(within)) / float(row @ (beyond - within))
+                    following = chord if too_flat < chord < too_steep else following
+            slope = following
         return _End(attained, max(proved, attained), slope)
 
-    def _reached(self, to: np.ndarray) -> np.ndarray:
-        """About the last point within the budget on the ray from b to others; it is within."""
+    def rise(self, b: np.ndarray) -> float:
+        """The objective less that of the fit."""
+        return objective(self.problem, b)[0] - self.value
+
+    def _reached(self, start: np.ndarray, to: np.ndarray) -> np.ndarray:
+        """About the last point within the budget on the ray from one point within to any other; it is within."""
 
         def point(length: float) -> np.ndarray:
-            return self.problem.feasible(self.b + length * (to - self.b))
+            return self.problem.feasible(start + length * (to - start))
 
         def excess(length: float) -> float:
-            return objective(self.problem, point(length))[0] - self.budget
+            return self.rise(point(length)) - self.tol
 
         length, beyond = 0.0, 1.0
         while excess(beyond) <= 0:
             if beyond >= LONGEST_RAY:
                 return point(beyond)
             length, beyond = beyond, 2 * beyond
-        accuracy = 1e-4 * beyond
-        last = brentq(excess, length, beyond, xtol=accuracy, rtol=1e-4) - 2 * accuracy
+        accuracy = 1e-3 * (beyond - length)
+        last = brentq(excess, length, beyond, xtol=accuracy, rtol=1e-12) - 2 * accuracy
         return point(last if last > length and excess(last) <= 0 else length)
 
 
@@ -205,14 +217,14 @@ def is_unbounded(problem: Problem, row: np.ndarray) -> bool:
             bounds=np.column_stack([-bounds, bounds]),
             method="highs",
         )
-        if found.status != 0 or -found.fun <= SEPARATED:
+        if found.status != 0 or -found.fun <= ESCAPES:
             return False
         if problem.radius == 0:
             return True
         new = []
         for flipped in problem.label_flips:
             worst = most_violated(problem, found.x / scale, 0.0, flipped)
-            grows = np.flatnonzero(worst.argument > SEPARATED)
+            grows = np.flatnonzero(worst.argument > ESCAPES)
             new.append(Cuts(grows, worst.z[grows], np.full(len(grows), flipped)))
         if not any(map(len, new)):
             return True
