@@ -6,12 +6,14 @@ import pytest
 
 from tests.instances import at, cost_by_hand, enumerated_points, random_problem
 from wdrlr.model.certificate import objective
+from wdrlr.model.cuts import all_cuts
 from wdrlr.model.metric import ground_metric
 from wdrlr.solvers import prediction_range as module
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import SETTINGS
 from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.prediction_range import ACCURACY, is_unbounded, prediction_range
+from wdrlr.solvers.programs import solve_program
 
 
 def every_point(problem, x=0.3):
@@ -86,7 +88,7 @@ def test_the_range_is_that_of_the_program_with_every_constraint(options, tol):
 
 
 def test_fits_by_all_solvers_and_from_all_starts_are_inside():
-    """Level 3 of the first feature is without rows, so that they differ."""
+    """Level 3 of the first feature is without rows, so that the programs' own solutions differ."""
     problem = random_problem(3, N=30, n=1, n_levels=(4, 3), radius=0.02)
     problem.z[problem.z[:, 0] == 3, 0] = 0
     tol, rows = 1e-6, every_point(problem)
@@ -96,6 +98,8 @@ def test_fits_by_all_solvers_and_from_all_starts_are_inside():
     others += [solve_column_constraint(problem, tol=tol, form=form) for form in ("primal", "dual")]
     found = prediction_range(problem, fit.b, rows, tol)
     assert (found.low <= rows @ fit.b).all() and (rows @ fit.b <= found.high).all()
+    others += [solve_program(problem, all_cuts(problem, 10_000), form, "CLARABEL") for form in ("primal", "dual")]
+    assert all(objective(problem, other.b)[0] <= fit.upper + tol for other in others)
     predictions = np.array([rows @ other.b for other in others])
     assert np.ptp(predictions, axis=0).max() > 0.01  # else there is nothing to see
     assert (found.least <= predictions).all() and (predictions <= found.most).all()

@@ -172,9 +172,9 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         """What the data leave open: the range of f at every row over all coefficients that are optimal within ``tol``.
 
         Coefficients count as optimal if their objective is at most ``objective_ + tol``; every fit of these data that
-        is certified to ``tol``, by whatever solver, is among them. Where the range has 0 inside, the class of the row
-        depends on which of them a solver returns. That happens above all for levels without rows in the training data,
-        whose slopes the objective does not see between those of other levels.
+        is certified to ``tol``, by whatever solver, is among them. Where the range has 0 inside, the data do not decide
+        the class of the row. That happens above all for levels without rows in the training data, whose slopes the
+        objective does not see between those of other levels: there the prediction follows a rule.
 
         The fit does not keep the data, so pass them again, as they were passed to ``fit``. A row takes as long as about
         five fits; equal rows are solved once.
