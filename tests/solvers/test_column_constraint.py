@@ -109,7 +109,7 @@ def test_every_way_to_the_optimum_gives_the_same_value(setting):
         assert (np.abs(solution.b) <= problem.coef_bound * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"all_violated": True}, {"easing": Easing()}])
+@pytest.mark.parametrize("options", [{}, {"all_violated": True}, {"easing": Easing()}, {"first_cuts": "none"}])
 def test_bounds_are_monotone_and_enclose_the_optimum(options):
     for setting in (
         {"N": 20},
@@ -127,6 +127,20 @@ def test_bounds_are_monotone_and_enclose_the_optimum(options):
         assert (upper >= optimum.lower - 1e-7).all()
         assert upper[-1] - lower[-1] <= 1e-6
     assert solution.n_rounds >= 3
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("kind", [None, *COSTS])
+def test_the_first_program_may_have_no_cuts(kind, form):
+    """It is then 0, which s >= 0 says; the end is the same."""
+    problem = random_problem(4, N=9, costs=kind, label_cost=2.0, gamma=0.01)
+    for radius in (0.0, 0.05):
+        posed = replace(problem, radius=radius)
+        empty = solve_column_constraint(posed, first_cuts="none", form=form)
+        full = solve_column_constraint(posed, form=form)
+        assert empty.upper == pytest.approx(full.upper, abs=1e-6) and 0 <= empty.gap <= 1e-6
+        if radius > 0:
+            assert empty.bounds[0][0] == pytest.approx(0.0, abs=1e-6) and empty.n_rounds > full.n_rounds
 
 
 def test_easing_deletes_cuts_with_slack_at_most_once_and_reaches_the_same_optimum(monkeypatch):
@@ -342,18 +356,18 @@ def test_the_best_constant_where_all_labels_are_the_same():
 
 
 def test_separability():
-    separable = random_problem(18, N=3, n=3)
+    separable = random_problem(18, N=3, n=3, radius=0.0)
     assert separated(separable).all()
-    assert not separated(random_problem(18, N=80, n=1)).any()
+    assert not separated(random_problem(18, N=80, n=1, radius=0.0)).any()
     # One level that occurs with one label only makes the data quasi-separable: its rows are separated, no others.
-    quasi = random_problem(18, N=80, n=0, n_levels=(3, 2))
+    quasi = random_problem(18, N=80, n=0, n_levels=(3, 2), radius=0.0)
     quasi.y[quasi.z[:, 0] == 2] = 1.0
     assert separated(quasi).tolist() == (quasi.z[:, 0] == 2).tolist()
 
 
 def test_separability_in_steps():
     """The first direction leaves samples at 0 that only a second one separates."""
-    problem = random_problem(0, N=6, n=2, n_levels=())
+    problem = random_problem(0, N=6, n=2, n_levels=(), radius=0.0)
     problem.x[:] = [[1, 0], [1, 5], [-1, 3], [0, 1], [0, 1], [0, -1]]
     problem.y[:] = [1, 1, -1, 1, 1, -1]
     assert separated(problem).all()

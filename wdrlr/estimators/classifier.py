@@ -74,9 +74,10 @@ class WassersteinLogisticRegression(RobustClassifier):
         the paper, "monolithic" the whole program of Theorem 1, exponential in the number of categorical features.
         "auto" is "tailored" if p = 1, else "column-constraint". ``wdrlr.solvers.registry.register`` adds others.
     solver_options : dict or None, default None
-        For "column-constraint": ``all_violated``, ``easing``, ``form``, ``time_limit``; for "monolithic": ``form``,
-        ``time_limit``, ``max_cuts``; see ``wdrlr.solvers.column_constraint``. By default all violated samples get a
-        cut in each round, which reaches the same solution sooner than the paper's one cut per round.
+        For "column-constraint": ``all_violated``, ``first_cuts``, ``easing``, ``form``, ``time_limit``; for
+        "monolithic": ``form``, ``time_limit``, ``max_cuts``; see ``wdrlr.solvers.column_constraint``. By default all
+        violated samples get a cut in each round, which reaches the same solution sooner than the paper's one cut per
+        round.
     conic_solver : {"auto", "MOSEK", "CLARABEL", "SCS"}, default "auto"
         For the solvers "column-constraint" and "monolithic". "auto": MOSEK if its licence can be checked out, else
         CLARABEL. SCS is stopped after 60 s per program unless ``time_limit`` is given.

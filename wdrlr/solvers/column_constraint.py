@@ -90,13 +90,14 @@ def solve_column_constraint(
     tol: float = 1e-6,
     max_rounds: int = 10_000,
     all_violated: bool = False,
+    first_cuts: str = "data",
     easing: Easing | None = None,
     form: str = "dual",
     conic_solver: str = "CLARABEL",
     time_limit: float = np.inf,
     keep_residue: bool = False,
 ) -> Solution:
-    """Algorithm 1, started from the cuts (i, z_i) of the data.
+    """Algorithm 1.
 
     In every round t the program of Theorem 1 is solved with the cuts in hand; LB_t is its value. Then the most violated
     cut of each label is added; with violations vartheta,
@@ -114,6 +115,9 @@ def solve_column_constraint(
         Stop there, whatever the gap.
     all_violated : bool
         False: one cut a label and round, as in the paper. True: the most violated cut of every sample and label.
+    first_cuts : {"data", "none"}
+        Start from the cuts (i, z_i) of the data, or, as the paper's public code does, from none but s >= 0. Radius 0,
+        which is plain logistic regression, has those of the data.
     easing : Easing or None
         Whether and how cuts with slack are deleted.
     form : {"primal", "dual"}
@@ -135,6 +139,8 @@ def solve_column_constraint(
     programs = _Programs(form, conic_solver, perf_counter() + time_limit)
     given, problem = problem, _in_own_units(problem)
     cuts = initial_cuts(problem)
+    if first_cuts == "none" and problem.radius > 0:
+        cuts = cuts[:0]
     deleted: set = set()
     n_eased = 0
     bounds: list[tuple[float, float]] = []

@@ -62,7 +62,8 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
 
     u_c + v_c <= 1,  (-s_i - lam d_c, 1, u_c) in K_exp,  (-y f(x_i, z) - s_i - lam d_c, 1, v_c) in K_exp,
 
-    and dual_norm(b_N) <= lam, |b_j| <= coef_bound.
+    and dual_norm(b_N) <= lam, |b_j| <= coef_bound, s_i >= 0 for samples without the cut (i, z_i, y_i), which implies
+    it.
     """
     C, n, n_b, N = len(cuts), problem.n_numeric, problem.n_coefficients, problem.n_samples
     widths = {"b": n_b, "s": N, "u": C, "v": C}
@@ -72,6 +73,9 @@ def _solve_primal(problem: Problem, cuts: Cuts, conic_solver: str, deadline: flo
     zero: list[Rows] = []
     inequalities: list[Rows] = [({"u": sp.eye_array(C), "v": sp.eye_array(C)}, one)]
     second_order: list[Rows] = []
+    bare = _without_data_cut(problem, cuts)
+    if len(bare):
+        inequalities.append(({"s": -sp.eye_array(N, format="csr")[bare]}, np.zeros(len(bare))))
     if problem.radius > 0:
         widths["spent"] = 1  # lam radius, which is at most log 2
         cost["spent"] = np.ones(1)
@@ -115,7 +119,8 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
 
     maximise  sum_c [ mass_c log mass_c - v_c log v_c - (mass_c - v_c) log(mass_c - v_c) ] - sum_j coef_bound_j |wall_j|
 
-    subject to  sum of mass_c over the cuts of sample i = w_i,  0 <= v_c <= mass_c,
+    subject to  sum of mass_c over the cuts of sample i + idle_i = w_i,  idle_i >= 0,  0 <= v_c <= mass_c,
+                idle_i = 0 for samples with the cut (i, z_i, y_i),
                 sum_c v_c A_c = paid + free + wall,  |free_j| <= penalty_j,  wall = 0 without bounds,
                 sum_c mass_c d_c + ||paid_N|| / scale <= radius,  paid_0 = 0,  paid_C = 0,
                 paid_r = 0 for numbers that may not move.
@@ -154,10 +159,16 @@ def _solve_dual(problem: Problem, cuts: Cuts, conic_solver: str, deadline: float
         balance["wall"] = -sp.eye_array(n_b, format="csc")[:, bounded]
         cost["size"] = problem.coef_bound[bounded]
         inequalities += _size_at_most("wall", sp.eye_array(B), {"size": -sp.eye_array(B)}, np.zeros(B))
+    masses = {"mass": _owner(problem, cuts)}
+    bare = _without_data_cut(problem, cuts)
+    if len(bare):
+        widths["idle"] = len(bare)
+        masses["idle"] = sp.eye_array(problem.n_samples, format="csc")[:, bare]
+        inequalities.append(({"idle": -sp.eye_array(len(bare))}, np.zeros(len(bare))))
     fitted = _fitted(problem)
     balance = {name: sp.csr_array(block)[fitted] for name, block in balance.items()}
     zero: list[Rows] = [
-        ({"mass": _owner(problem, cuts)}, problem.w),
+        (masses, problem.w),
         (balance, np.zeros(n_b - fitted.start)),
     ]
     exponential: list[tuple[Rows, Rows, Rows]] = [
@@ -261,6 +272,12 @@ def _owner(problem: Problem, cuts: Cuts) -> sp.csr_array:
     """The (N, C) matrix that sums cuts by sample."""
     C = len(cuts)
     return sp.csr_array((np.ones(C), (cuts.sample, np.arange(C))), shape=(problem.n_samples, C))
+
+
+def _without_data_cut(problem: Problem, cuts: Cuts) -> np.ndarray:
+    """The samples i without the cut (i, z_i, y_i)."""
+    own = ~cuts.flipped & (cuts.z == problem.z[cuts.sample]).all(axis=1)
+    return np.setdiff1d(np.arange(problem.n_samples), cuts.sample[own])
 
 
 def _numbers(problem: Problem) -> sp.coo_array:

@@ -185,7 +185,13 @@ register(
     Solver(
         "column-constraint",
         _column_constraint,
-        {"all_violated": (False, True), "easing": EASING, "form": FORM, "time_limit": SECONDS},
+        {
+            "all_violated": (False, True),
+            "first_cuts": ("data", "none"),
+            "easing": EASING,
+            "form": FORM,
+            "time_limit": SECONDS,
+        },
         conic=True,
     )
 )
