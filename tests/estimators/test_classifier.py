@@ -51,6 +51,7 @@ OPTIONS = [
     {"label_cost": "n_categorical", "metric_scale": "unit", "radius": 0.005},
     {"label_cost": np.inf, "norm": "l2"},
     {"p": 2.0, "norm": "linf"},
+    {"feature_costs": {"size": np.inf, "colour": 2.0}, "label_cost": 3.0},
     {"l1_penalty": 0.01, "penalize_intercept": True, "coding": "pm1"},
     {"coef_bound": 0.5},
     {"fit_intercept": False},

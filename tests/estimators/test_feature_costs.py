@@ -297,6 +297,17 @@ def matrix_with(value, row="red", column="green"):
         ({"kind": np.nan}, "the categorical column 'kind' the cost nan; use a positive number, inf"),
         ({"kind": "ordinary"}, "the categorical column 'kind' the cost 'ordinary'"),
         ({"colour": MATRIX.to_numpy()}, "the categorical column 'colour' the cost a ndarray; .* a DataFrame over its"),
+        (
+            {"kind": 1e9},
+            r"a change of 'kind' costs 1e\+09 .*; use inf for what may not change, and else costs from 1e-08 to",
+        ),
+        ({"age": ("ordinal", 1e-9)}, "a change of 'age' costs 1e-09 by feature_costs, which rounding would blur"),
+        ({"colour": matrix_with(1e-300)}, "a change of 'colour' costs 1e-300 by feature_costs"),
+        (
+            {"size": 1e12},
+            r"'size', of the size 2e\+00, cost 1e\+12 a unit by feature_costs, .*; use inf if they may not",
+        ),
+        ({"size": 1e-300}, "'size', of the size .* cost 1e-300 a unit by feature_costs"),
         ({"age": ("ordinal", 0.0)}, "gives 'age' a step of 0.0; use a positive, finite number"),
         ({"age": ("ordinal", np.inf)}, "gives 'age' a step of inf"),
         ({"age": ("ordinal", "2")}, "gives 'age' a step of '2'"),
@@ -386,3 +397,14 @@ def test_labels_that_are_no_levels_are_refused_and_the_remedy_works():
     seen["colour"] = eval(remedy, {"X": seen, "pd": pd})
     model = fit(seen, feature_costs={"colour": MATRIX}, radius=0.03)
     assert model.objective_ == pytest.approx(fit(feature_costs={"colour": MATRIX}, radius=0.03).objective_, abs=1e-6)
+
+
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+@pytest.mark.parametrize("cost", [1e-8, 1e8])
+def test_costs_within_the_limits_are_certified(cost, label_cost):
+    for feature_costs in ({"kind": cost}, {"age": ("ordinal", cost / 2)} if cost > 1 else {"age": ("ordinal", cost)}):
+        assert fit(radius=0.03, label_cost=label_cost, feature_costs=feature_costs).gap_ <= 1e-6
+    for scale in (1e-6, 1e6):  # a column in another unit
+        moved = X.assign(size=X["size"] * scale)
+        same = fit(moved, radius=0.03, label_cost=label_cost, feature_costs={"size": 1 / scale})
+        assert same.objective_ == pytest.approx(fit(radius=0.03, label_cost=label_cost).objective_, abs=2e-6)

@@ -22,6 +22,9 @@ class Costs(NamedTuple):
 
 ALL_ONE = Costs()
 
+LEAST_COST, LARGEST_COST = 1e-8, 1e8
+"""Of a change, other than 0 and inf; beyond these, rounding would hide either this cost or those of other features."""
+
 
 def costs_of(feature_costs: Mapping[Any, Any] | None, encoding: FeatureEncoding, norm: str = "l1") -> Costs:
     """The costs that ``feature_costs`` of ``WassersteinLogisticRegression`` gives the features of a table.
@@ -41,7 +44,7 @@ def costs_of(feature_costs: Mapping[Any, Any] | None, encoding: FeatureEncoding,
             '(1 unless named); use norm="l1", or rescale the columns.'
         )
     categories = tuple(
-        _of_category(given.get(j, 1.0), encoding.names[j], levels, ordered)
+        _within_limits(_of_category(given.get(j, 1.0), encoding.names[j], levels, ordered), encoding.names[j])
         for j, levels, ordered in zip(encoding.categorical, encoding.categories, encoding.ordered, strict=True)
     )
     own_levels = any(isinstance(cost, np.ndarray) or cost != 1 for cost in categories)
@@ -95,6 +98,17 @@ def _per_step(value: Any) -> Any:
     """The cost of a step in "ordinal" or ("ordinal", cost); None for any other value."""
     kind, cost = value if isinstance(value, (tuple, list)) and len(value) == 2 else (value, 1.0)
     return cost if isinstance(kind, str) and kind == "ordinal" else None
+
+
+def _within_limits(costs: LevelCosts, name: str) -> LevelCosts:
+    sizes = np.extract(np.isfinite(costs) & (np.asarray(costs) > 0), costs)
+    for extreme in (sizes.min(initial=1.0), sizes.max(initial=1.0)):
+        if not LEAST_COST <= extreme <= LARGEST_COST:
+            raise ValueError(
+                f"a change of {name!r} costs {extreme:g} by feature_costs, which rounding would blur beside other "
+                f"costs; use inf for what may not change, and else costs from {LEAST_COST:g} to {LARGEST_COST:g}."
+            )
+    return costs
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.costs import ALL_ONE, Costs, costs_of
+from wdrlr.estimators.costs import ALL_ONE, LARGEST_COST, Costs, costs_of
 from wdrlr.model import encoding as enc
 from wdrlr.model.metric import GroundMetric, ground_metric
 from wdrlr.model.problem import Problem, level_offsets, merge_duplicates
@@ -117,7 +117,7 @@ coding, coef_bound, fit_intercept
         kept = weights > 0
         if not kept.any():
             raise ValueError("sample_weight must have at least one non-zero entry.")
-        _refuse_extreme(x, [encoding.names[j] for j in encoding.numeric])
+        _refuse_extreme(x, costs.number_costs, [encoding.names[j] for j in encoding.numeric])
         w = weights / weights.max()  # their sum may be too large for a float
         if merge:
             x, z, labels, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
@@ -197,8 +197,9 @@ coding, coef_bound, fit_intercept
         return np.column_stack([np.full(len(table), float(self.fit_intercept)), x, categories])
 
 
-def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
-    for column, name in zip(x.T, names, strict=True):
+def _refuse_extreme(x: np.ndarray, number_costs: np.ndarray | None, names: list[str]) -> None:
+    costs = np.ones(len(names)) if number_costs is None else number_costs
+    for column, cost, name in zip(x.T, costs, names, strict=True):
         size, extent = np.abs(column).max(initial=0.0), np.ptp(column) if len(column) else 0.0
         if size > LARGEST_SIZE or 0 < size < LEAST_SIZE:
             raise ValueError(f"the numbers in column {name!r} are of the size {size:.0e}; rescale them.")
@@ -206,4 +207,9 @@ def _refuse_extreme(x: np.ndarray, names: list[str]) -> None:
             raise ValueError(
                 f"the numbers in column {name!r} are of the size {size:.0e} and differ by {extent:.0e} at most, which "
                 f"rounding would blur; subtract {column[0]:.17g} from them."
+            )
+        if cost not in (1, np.inf) and (0 < cost * size < LEAST_SIZE or cost * extent > LARGEST_COST):
+            raise ValueError(
+                f"the numbers in column {name!r}, of the size {size:.0e}, cost {cost:g} a unit by feature_costs, which "
+                "rounding would blur beside other costs; use inf if they may not change, else a cost in another unit."
             )
