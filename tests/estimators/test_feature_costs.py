@@ -194,6 +194,13 @@ def test_the_report_names_prices_and_what_may_not_change():
     assert "may not change" not in told(fit(radius=0.03)) and "feature costs" not in told(fit(radius=0.03))
 
 
+def test_the_report_lists_the_first_features_only():
+    table = pd.DataFrame({f"x{j}": X["size"] * (j % 3) for j in range(15)}).assign(kind=X["kind"])
+    lines = told(fit(table, feature_costs=dict.fromkeys(list(table)[:12], np.inf)))
+    assert lines["feature costs"].count("may not change") == 10 and lines["feature costs"].endswith("...; others 1")
+    assert lines["may not change"] == ", ".join([f"x{j}" for j in range(10)] + ["..."])
+
+
 def test_any_code_is_for_pm1_coding_and_one_cost_a_feature():
     labels, weights = np.where(Y == "yes", 1.0, -1.0), np.ones(80)
     formulation = Formulation(0.02, coding="pm1", any_code=True, feature_costs={"colour": 2.0})

@@ -15,8 +15,8 @@ from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import level_offsets
 from wdrlr.solvers.solution import Solution
 
-N_SLOPES = 10
-"""How many slopes a report lists."""
+N_LISTED = 10
+"""How many slopes, or features, a report lists."""
 
 
 class Fitted(NamedTuple):
@@ -70,10 +70,9 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
     ]
     if model.formulation.feature_costs:
         costs = by_position(model.formulation.feature_costs, model.encoding.names)
-        named = (f"{model.encoding.names[j]} {in_words(value)}" for j, value in costs.items())
-        rows.append(
-            ("feature costs", f"{'; '.join(named)}{'' if len(costs) == len(model.encoding.names) else '; others 1'}")
-        )
+        named = [f"{model.encoding.names[j]} {in_words(value)}" for j, value in costs.items()]
+        others = "" if len(costs) == len(model.encoding.names) else "; others 1"
+        rows.append(("feature costs", _listed(named, "; ") + others))
     if penalty:
         rows.append(("l1 penalty", f"{penalty:g}"))
     if (results := model.cv_results) is not None:
@@ -137,7 +136,7 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
     columns = [*model.encoding.numeric, *model.encoding.categorical]
     fixed = [model.encoding.names[j] for j, may in zip(columns, may_change, strict=True) if not may]
     if fixed:
-        rows.append(("may not change", ", ".join(fixed)))
+        rows.append(("may not change", _listed(fixed)))
     return rows
 
 
@@ -164,15 +163,19 @@ def _categories(model: Fitted, metric: GroundMetric) -> list[tuple[str, str]]:
         of_own = "" if own is None else f" for {np.broadcast_to(price, gain.shape)[best]:.3g}"
         worth.append((excess[best], f"{encoding.names[j]} ({gain[best]:.3g}{of_own})"))
     pays = [text for excess, text in sorted(worth, key=lambda pair: -pair[0]) if excess > 0]
-    told = f"{len(pays)} of {m}: {', '.join(pays[:N_SLOPES])}{', ...' if len(pays) > N_SLOPES else ''}"
+    told = f"{len(pays)} of {m}: {_listed(pays)}"
     return [("price", said), ("may pay", told if pays else "no category: the scores of its levels differ by less")]
+
+
+def _listed(texts: list[str], separator: str = ", ") -> str:
+    return separator.join([*texts[:N_LISTED], "..."] if len(texts) > N_LISTED else texts)
 
 
 def _slopes(model: Fitted) -> list[tuple[str, str]]:
     names, slopes = slope_names(model.encoding, model.formulation.coding), model.coef[0]
     order = np.argsort(-np.abs(slopes), kind="stable")
     notes = np.where(without_rows(model.encoding, model.formulation.coding), ", no rows", "")
-    shown = [(str(names[j]), f"{slopes[j]:+.4f}{notes[j]}") for j in order[:N_SLOPES] if slopes[j]]
+    shown = [(str(names[j]), f"{slopes[j]:+.4f}{notes[j]}") for j in order[:N_LISTED] if slopes[j]]
     rest = int(np.count_nonzero(slopes)) - len(shown)
     rows = [("intercept", f"{model.intercept[0]:+.4f}"), *shown]
     if rest:
