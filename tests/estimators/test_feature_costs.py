@@ -22,7 +22,7 @@ from wdrlr import (
     fit_path,
     radius_max,
 )
-from wdrlr.estimators.costs import costs_of
+from wdrlr.estimators.feature_costs import costs_of
 from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.encoding import fit_encoding
 from wdrlr.plots import changes_plot, path_plot

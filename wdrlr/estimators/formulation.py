@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.costs import ALL_ONE, LARGEST_COST, Costs, costs_of
+from wdrlr.estimators.feature_costs import ALL_ONE, LARGEST_COST, Costs, costs_of
 from wdrlr.model import encoding as enc
 from wdrlr.model.metric import GroundMetric, ground_metric
 from wdrlr.model.problem import Problem, level_offsets, merge_duplicates

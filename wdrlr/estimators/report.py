@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.costs import by_position, in_words
+from wdrlr.estimators.feature_costs import by_position, in_words
 from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.encoding import FeatureEncoding, level_matrix, quoted, slope_names, without_rows
 from wdrlr.model.metric import GroundMetric
