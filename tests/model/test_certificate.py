@@ -15,6 +15,7 @@ from tests.instances import (
 )
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.model.certificate import (
+    LARGEST_SCORE,
     DualPoint,
     _bounds,
     _rounding_of_objective,
@@ -104,6 +105,35 @@ def test_no_dual_point_passes_any_objective(setting, seed):
     for _ in range(40):
         dual = random_dual_point(problem, rng)
         assert check(problem, optimum.b, dual).lower <= optimum.upper + 1e-12
+
+
+@pytest.mark.parametrize("setting", OF_EVERY_KIND, ids=str)
+def test_a_slope_that_was_kept_at_0_is_charged(setting):
+    """A dual point that proves the best value with one coefficient at 0 says nothing about the others."""
+    problem = random_problem(3, N=12, **setting)
+    optimum, rng = solve_monolithic(problem), np.random.default_rng(3)
+    for j in rng.permutation(problem.n_coefficients)[:4]:
+        kept = replace(problem, coef_bound=np.where(np.arange(problem.n_coefficients) == j, 0.0, problem.coef_bound))
+        cuts = all_cuts(kept, 20_000)
+        program = solve_program(kept, cuts, "dual", "CLARABEL")
+        for dual in dual_points(kept, cuts, program.mass, program.b, 1e-6):
+            assert check(problem, kept.feasible(program.b), dual).lower <= optimum.upper + 1e-12
+
+
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+def test_what_may_not_change_has_no_bound_but_the_claim(label_cost):
+    problem = random_problem(5, n=2, n_levels=(2, 3, 2), label_cost=label_cost)
+    matrix = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, np.inf], [1.0, 1.0, 0.0]])
+    costs = replace(problem.metric, level_costs=(0.5, matrix, np.inf), number_costs=np.array([1.0, np.inf]))
+    problem = replace(problem, metric=costs)
+    center, bounds, _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
+    extent = np.abs(problem.x - center).max(axis=0)
+    for constant, per_lam in bounds:
+        claimed = [0, 2, 4, 5, 6]  # intercept, second number, both slopes of the matrix, slope of the last
+        assert constant[claimed] == pytest.approx(LARGEST_SCORE / np.array([1, extent[1], 1, 1, 1]))
+        assert not per_lam[claimed].any()
+    first = bounds[0][1][3]  # one change of the first feature, where labels can be changed, too
+    assert (first == pytest.approx(2 * (0.5 + 1.0))) if np.isfinite(label_cost) else first == 0.0
 
 
 def with_more_changes(problem, dual, rng):
