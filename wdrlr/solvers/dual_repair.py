@@ -177,7 +177,7 @@ def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, number
     penalty = problem.penalty
     target = np.where(np.abs(b) > NEGLIGIBLE, -penalty * np.sign(b), np.clip(r, -penalty, penalty))
     numbers = slice(1, 1 + problem.n_numeric)
-    q = r[numbers] - target[numbers]
+    q = np.where(problem.metric.movable(problem.n_numeric), r[numbers] - target[numbers], 0.0)
     left = max(left, 0.0)
     if numbers_bind:
         target[numbers] += problem.metric.number_norm.aligned(-b[numbers], q, left * problem.metric.scale)
