@@ -438,6 +438,14 @@ def test_numbers_that_may_not_move_leave_the_radius_to_the_others(radius):
         assert solve_monolithic(problem).gap <= 1e-6
 
 
+@pytest.mark.parametrize("seed", [0, 10, 11])
+def test_numbers_at_their_bound_take_what_the_others_leave_of_the_radius(seed):
+    """In proportion to what the balance asks for, gaps were up to 7e-3; with costs, some at lam are there."""
+    setting = {"N": 15, "n": 3, "n_levels": (2,), "coef_bound": 0.3, "radius": 0.1, "fit_intercept": seed % 2 == 0}
+    problem = random_problem(seed, costs="fixed", label_cost=np.inf, **setting)
+    assert solve_monolithic(problem).gap <= 1e-6
+
+
 @pytest.mark.parametrize("shift", [1e3, 1e6, 1e8])
 def test_numbers_far_from_0(shift):
     problem = random_problem(6, N=40, n=2, radius=0.02)

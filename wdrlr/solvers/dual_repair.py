@@ -180,6 +180,13 @@ def _balance(problem: Problem, r: np.ndarray, left: float, b: np.ndarray, number
     q = np.where(problem.metric.movable(problem.n_numeric), r[numbers] - target[numbers], 0.0)
     left = max(left, 0.0)
     if numbers_bind:
+        # A number at its bound takes what the others leave of the radius; the bound carries the rest.
+        boxed = np.abs(b[numbers]) >= problem.coef_bound[numbers] * (1 - NEARLY_ACTIVE)
+        if boxed.any():
+            paid = np.where(problem.metric.number_norm.aligned(-b[numbers], q, 1.0) != 0, q, 0.0)
+            rest = left - problem.metric.numeric_distance(np.where(boxed, 0.0, paid))
+            wanted = problem.metric.numeric_distance(np.where(boxed, paid, 0.0))
+            q = np.where(boxed, q * min(max(rest, 0.0) / max(wanted, 1e-300), 1.0), q)
         target[numbers] += problem.metric.number_norm.aligned(-b[numbers], q, left * problem.metric.scale)
     else:
         needed = problem.metric.numeric_distance(q)
