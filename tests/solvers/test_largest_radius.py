@@ -1,12 +1,22 @@
 """radius_max against fits on both sides of it."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 
-from tests.instances import at, in_other_units, random_problem
+from tests.instances import (
+    COSTS,
+    at,
+    cost_by_hand,
+    enumerated_points,
+    f_by_hand,
+    in_other_units,
+    random_problem,
+)
 from wdrlr import WassersteinLogisticRegression, radius_max
 from wdrlr.model.certificate import worst_case_loss
 from wdrlr.solvers import largest_radius
@@ -303,6 +313,221 @@ def test_a_constant_model_is_best_from_there_on_only(seed):
             assert most < 1e-9 or (problem.metric.p != 1 and most <= 1.01 * gap), setting
         if radius > 1e-3:
             assert beaten(0.97 * radius)[0] > 1e-9, setting
+
+
+# Costs of a feature's own, and any code
+
+
+def moves_by_hand(problem):
+    """Vectors v for which ||g|| <= 1 iff all v.g <= 1, for shifts g of the numbers that may move; a polygon for l2."""
+    n, costs = problem.n_numeric, problem.metric.number_costs
+    costs = np.ones(n) if costs is None else costs
+    may_move = np.isfinite(costs)
+    angles = np.linspace(0, 2 * np.pi, 720)
+    extreme = {
+        "l1": lambda: np.array(list(product([-1.0, 1.0], repeat=n))),
+        "linf": lambda: np.vstack([np.eye(n), -np.eye(n)]),
+        "l2": lambda: np.column_stack([np.cos(angles), np.sin(angles)])[:, :n],
+    }[problem.metric.norm]()
+    return np.where(may_move, extreme * np.where(may_move, costs, 0.0), 0.0) / problem.metric.scale, may_move
+
+
+def imbalance_by_hand(problem, radius):
+    """How far the best constant model is from optimal at that radius, by its optimality conditions over all points.
+
+    Nature puts masses on the points that are worst for it, at the cost of the radius or, if the multiplier is 0, at
+    less, and moves numbers for the rest. The derivatives by the coefficients then exceed the penalties by so much at
+    least. inf if no masses have that cost.
+    """
+    problem = at(problem, radius)
+    b, metric, n, n_b = best_constant(problem), problem.metric, problem.n_numeric, problem.n_coefficients
+    lam = abs(b[0]) / metric.label_change
+    points = []
+    for i, (z, flip) in product(range(problem.n_samples), enumerated_points(problem)):
+        cost = cost_by_hand(problem, i, z, flip)
+        if np.isfinite(cost):
+            sign = -flip * problem.y[i]
+            points.append((i, np.logaddexp(0, sign * b[0]) - lam * cost, sign, z, cost))
+    worst = np.full(problem.n_samples, -np.inf)
+    for i, value, *_ in points:
+        worst[i] = max(worst[i], value)
+    points = [point for point in points if point[1] >= worst[point[0]] - 1e-9]
+    owner, cost = np.array([point[0] for point in points]), np.array([point[4] for point in points])
+    rows = np.array([[f_by_hand(problem, unit, i, z) for unit in np.eye(n_b)] for i, _, _, z, _ in points])
+    rows[:, 0] *= problem.fit_intercept
+    signs = np.array([point[2] for point in points])
+    derivatives = (signs / (1 + np.exp(-signs * b[0])))[:, None] * rows
+    # The derivatives may be between these: where b_0 is not 0, and within its bound, there is one value only.
+    low, high = -problem.penalty, problem.penalty.copy()
+    if b[0] != 0:
+        low[0] = high[0] = -problem.penalty[0] * np.sign(b[0])
+        if abs(b[0]) >= problem.coef_bound[0] * (1 - 1e-12):
+            (low if b[0] > 0 else high)[0] = -np.sign(b[0]) * 10.0
+    # The variables: masses, the unspent radius, the moves of the numbers that it pays for, the excess.
+    directions, may_move = moves_by_hand(problem)
+    C, n_rows = len(points), len(directions)
+    one, nothing, shift = np.ones((n_b, 1)), np.zeros((n_b, 1)), np.eye(n_b)[:, 1 : 1 + n]
+    paid = np.hstack([np.zeros((n_rows, C)), -np.ones((n_rows, 1)), directions, np.zeros((n_rows, 1))])
+    total = np.hstack([owner == np.arange(problem.n_samples)[:, None], np.zeros((problem.n_samples, n + 2))])
+    free = [(0, None) if lam == 0 else (0, 0)] + [(None, None) if able else (0, 0) for able in may_move & (lam == 0)]
+    found = linprog(
+        np.append(np.zeros(C + 1 + n), 1.0),
+        A_ub=np.vstack(
+            [
+                np.hstack([derivatives.T, nothing, shift, -one]),
+                np.hstack([-derivatives.T, nothing, -shift, -one]),
+                paid,
+            ]
+        ),
+        b_ub=np.concatenate([high, -low, np.zeros(n_rows)]),
+        A_eq=np.vstack([total, np.concatenate([cost, [1.0], np.zeros(n + 1)])]),
+        b_eq=np.append(problem.w, radius),
+        bounds=[(0, None)] * C + free + [(0, None)],
+        method="highs",
+    )
+    assert found.status in (0, 2)
+    return found.fun if found.status == 0 else np.inf
+
+
+def random_costly_problem(seed, kind):
+    """Of a kind in COSTS, or "free" (matrices with many changes that cost nothing), or with any code."""
+    rng = np.random.default_rng(seed)
+    n, any_code = int(rng.integers(0, 3)), kind.startswith("any code")
+    m = int(rng.integers(0 if n else 1, 4))
+    problem = random_problem(
+        seed,
+        N=int(rng.choice([4, 7] if any_code else [4, 7, 12])),
+        n=n,
+        n_levels=tuple(int(levels) for levels in rng.integers(2, 5 if m < 3 else 4, m)),
+        norm=str(rng.choice(["l1", "l1", "l2", "linf"])),
+        label_cost=float(rng.choice([0.1, 1, 3, 10, np.inf, np.inf])) if kind != "free" else float(rng.choice([1, 10])),
+        gamma=float(rng.choice([0, 0, 0.01, 0.05])),
+        penalize_intercept=bool(rng.random() < 0.3),
+        fit_intercept=bool(rng.random() < 0.8),
+        coding="pm1" if any_code else str(rng.choice(["onehot", "pm1"])),
+        weighted=bool(rng.random() < 0.4),
+        coef_bound=float(rng.choice([np.inf, np.inf, 0.2, 1.0])),
+        costs={"free": "matrices", "any code": None, "any code, fixed": "fixed"}.get(kind, kind),
+        any_code=any_code,
+    )
+    if kind == "free" or rng.random() < 0.4:
+        problem.y[2:] = np.where(rng.random(problem.n_samples - 2) < 0.85, 1.0, -1.0)
+    if kind == "free":
+        free = tuple(np.where(rng.random(D.shape) < 0.4, 0.0, D) for D in problem.metric.level_costs)
+        problem = replace(problem, metric=replace(problem.metric, level_costs=free))
+    return problem
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", [*COSTS, "free", "any code", "any code, fixed"])
+def test_the_conditions_of_optimality_hold_from_there_on_only(kind, seed):
+    for repeat in range(6):
+        problem = random_costly_problem(100 * seed + repeat, kind)
+        radius = largest_useful_radius(problem)
+        if np.isinf(radius):
+            assert np.isinf(problem.metric.label_cost)
+            assert imbalance_by_hand(problem, 1e3) > 1e-8
+            continue
+        tight = 1e-3 if problem.metric.norm == "l2" and problem.n_numeric > 1 else 1e-6
+        for factor in (1 + tight, 1.3, 20.0):
+            assert imbalance_by_hand(problem, max(factor * radius, 1e-9)) < 1e-8, (kind, seed, repeat)
+        if radius > 1e-6:
+            assert imbalance_by_hand(problem, 0.999 * radius) > 1e-8, (kind, seed, repeat)
+
+
+@pytest.mark.parametrize("label_cost", [3.0, np.inf])
+@pytest.mark.parametrize("costs", ["features", "ordinal", "matrices", "any code"])
+def test_slopes_are_zero_above_and_not_below_whatever_changes_cost(costs, label_cost):
+    codes = {"coding": "pm1", "any_code": True, "n_levels": (3, 4)} if costs == "any code" else {"costs": costs}
+    problem = random_problem(4, label_cost=label_cost, **codes)
+    radius = largest_useful_radius(problem)
+    assert 0 < radius < np.inf
+    assert not fit_at(problem, 1.01 * radius).b[1:].any()
+    assert np.abs(fit_at(problem, 0.97 * radius).b[1:]).max() > 1e-5
+
+
+def with_costs(problem, level_costs, number_costs=None, **changes):
+    return replace(
+        problem, metric=replace(problem.metric, level_costs=level_costs, number_costs=number_costs, **changes)
+    )
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("label_cost", [2.0, np.inf])
+def test_costs_that_are_all_1_are_the_metric_of_the_paper(norm, label_cost):
+    problem = random_problem(11, n=2, norm=norm, label_cost=label_cost, gamma=0.01)
+    radius = largest_useful_radius(problem)
+    ordinal = [np.abs(np.subtract.outer(np.arange(2), np.arange(2))).astype(float)]
+    every = [1.0 - np.eye(3)]
+    for level_costs in ([1.0] * 3, [*ordinal, 1.0, *ordinal], [1.0, *every, 1.0]):
+        same = with_costs(problem, tuple(level_costs), np.ones(2))
+        assert largest_useful_radius(same) == pytest.approx(radius, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", COSTS)
+def test_the_radius_has_the_units_of_the_costs(kind):
+    for seed in range(4):
+        problem = random_problem(20 + seed, costs=kind, N=20, label_cost=2.0)
+        radius, metric = largest_useful_radius(problem), problem.metric
+        assert radius > 0
+        for c in (1e-9, 7.0, 1e6):
+            level_costs = tuple(c * D for D in metric.level_costs)
+            dearer = with_costs(problem, level_costs, c * metric.number_costs, label_cost=c * metric.label_cost)
+            assert largest_useful_radius(dearer) == pytest.approx(c * radius, rel=1e-8)
+
+
+def test_features_of_two_levels_have_no_other_codes():
+    problem = random_problem(12, n_levels=(2, 2, 2), coding="pm1")
+    radius = largest_useful_radius(problem)
+    assert largest_useful_radius(replace(problem, any_code=True)) == pytest.approx(radius, rel=1e-12)
+
+
+def test_what_may_not_change_is_of_use_at_any_radius():
+    problem = random_problem(13, N=4, n=1, n_levels=(2, 2), label_cost=np.inf)
+    problem.y[:], problem.z[:, 1], problem.x[:, 0] = [1.0, 1.0, -1.0, -1.0], [0, 1, 0, 1], [-1.0, 1.0, -1.0, 1.0]
+    useless = np.array([[0, 1], [1, 1], [0, 0], [1, 1]])
+    fixed = with_costs(problem, (np.inf, np.inf), np.array([np.inf]))
+    for level, radius in ((1, np.inf), (0, 0.0)):
+        fixed.z[:, 0] = useless[:, 1] if level else useless[:, 0]
+        assert largest_useful_radius(fixed) == radius
+    fixed.x[0] = 1.0
+    assert largest_useful_radius(fixed) == np.inf
+    # A large enough penalty leaves nothing of it.
+    assert largest_useful_radius(replace(fixed, penalty=np.full(4, 0.3))) == 0.0
+
+
+def test_what_may_not_change_takes_changes_of_labels():
+    """Three of four rows of each level have one label: one each has to change before both look the same."""
+    problem = random_problem(14, N=8, n=0, n_levels=(2,), label_cost=3.0)
+    problem.z[:, 0], problem.y[:] = np.repeat([0, 1], 4), [1, 1, 1, -1, 1, -1, -1, -1]
+    assert largest_useful_radius(with_costs(problem, (np.inf,))) == pytest.approx(3.0 * 2 / 8, rel=1e-9)
+    assert largest_useful_radius(problem) == pytest.approx(2 / 8, rel=1e-9)
+
+
+@pytest.mark.parametrize(("label_cost", "expected"), [(1e3, 0.25), (4.0, 4.0 / 58), (np.inf, 0.25)])
+def test_levels_on_a_scale_move_by_one_step(label_cost, expected):
+    """One class is a step of 0.5 above the other: a half of all rows moves by a step, or as many as both ends have
+    change their labels with probability 1/2."""
+    K = 30
+    problem = random_problem(15, N=2 * K - 2, n=0, n_levels=(K,), label_cost=label_cost)
+    problem.z[:, 0] = np.concatenate([np.arange(K - 1), np.arange(1, K)])
+    problem.y[:] = np.repeat([1.0, -1.0], K - 1)
+    ordinal = (0.5 * np.abs(np.subtract.outer(np.arange(K), np.arange(K))),)
+    assert largest_useful_radius(with_costs(problem, ordinal)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "matrices"])
+def test_pairs_of_levels_are_found_where_there_are_too_many(monkeypatch, kind):
+    problems = [
+        random_problem(seed, costs=kind, n_levels=(9, 7), N=40, label_cost=cost)
+        for seed in range(4)
+        for cost in (2.0, np.inf)
+    ]
+    radii = [largest_useful_radius(problem) for problem in problems]
+    assert min(radii) > 0
+    monkeypatch.setattr(largest_radius, "MOST_PAIRS", 10)
+    for problem, radius in zip(problems, radii, strict=True):
+        assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
 
 
 # Solvers that fail

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from wdrlr.model.cuts import Cuts, join
+from wdrlr.model.metric import GroundMetric, LevelCosts, Norm, Weighted
 from wdrlr.model.problem import Problem
 from wdrlr.model.separation import candidates, changed
 from wdrlr.solvers import conic
@@ -32,6 +35,9 @@ LARGEST_PENALTY = 4.0
 MOST_ROUNDS = 300
 """Of cuts; on small problems some dozens do."""
 
+MOST_PAIRS = 20_000
+"""Of levels in matrices of costs. If there are more, only those that matter are in the program, found as cuts are."""
+
 LINEAR_METHODS = ("highs-ipm", "highs-ds")
 """Tried in this order: on thousands of rows the simplex method is slower, and gives up more often."""
 
@@ -48,13 +54,13 @@ def largest_useful_radius(problem: Problem) -> float:
         h(d) = sum_i w_i max_c [ t_c A_c d - cost_c ] + sum_j penalty_j |d_j|,    metric.dual_norm(d_N) <= 1,
 
     so the model is optimal iff radius >= -min h (``_steepest``). Bounds on slopes, which are not active at 0, play no
-    role; that of the intercept does where it binds the best constant model.
+    role; that of the intercept does where it binds the best constant model. The cuts are those of a finite cost.
 
     Returns
     -------
     float
         In units of the metric. inf if at every radius some slope is not 0, which takes labels that cannot be changed,
-        an intercept that is absent or bounded, and slopes that can stand in for it.
+        and features of use that may not be changed, or slopes that can stand in for an absent or bounded intercept.
 
     Raises
     ------
@@ -80,10 +86,13 @@ def _steepest(problem: Problem) -> float:
         surplus = sum(label * slope[label] * problem.w[problem.y == label].sum() for label in (1.0, -1.0))
         anywhere = problem.fit_intercept and abs(surplus) <= ACCURACY
         problem = replace(problem, fit_intercept=False)
-        if _endless(problem, slope):
-            return np.inf
     if anywhere:
         problem = replace(problem, x=problem.x - _centre(problem))
+    if not flips:
+        if _endless(problem, slope):
+            return np.inf
+        # h is a sum over the features, and what no cost limits adds nothing to its smallest value.
+        problem = replace(problem, penalty=np.where(_of_fixed_features(problem), np.inf, problem.penalty))
     value, last = 0.0, np.inf
     for unit in _units(problem):
         if value > 1e-3 * last or unit > 0.1 * last:
@@ -104,14 +113,43 @@ def _units(problem: Problem) -> list[float]:
     """Distances by which the radius may be measured, the largest one first: of levels, of numbers, of labels."""
     metric, kappa = problem.metric, problem.metric.label_change
     sizes = np.abs(problem.x).max(axis=0, initial=0.0)
-    distances = (sizes * metric.number_norm.of_units(problem.n_numeric) / metric.scale).tolist()
+    of_units = metric.number_norm.of_units(problem.n_numeric)
+    distances = (np.multiply(sizes, of_units, out=np.zeros(len(sizes)), where=sizes > 0) / metric.scale).tolist()
     if sum(problem.n_levels) > problem.n_categorical:
-        distances.append(metric.typical_change(problem.n_categorical))
+        distances += _costs_of_levels(problem)
     if np.isfinite(kappa):
         # No radius above kappa / 2 is needed; and what balances the classes' sizes is.
         surplus = _surplus(problem) if problem.fit_intercept else 0.0
         distances = [min(distance, kappa) for distance in distances] + [kappa * surplus] * (surplus > ACCURACY)
-    return sorted({distance for distance in distances if distance > 0}, reverse=True)
+    return sorted({distance for distance in distances if 0 < distance < np.inf}, reverse=True)
+
+
+def _costs_of_levels(problem: Problem) -> list[float]:
+    """What changes of levels cost; inf, too, for those that cost nothing: either way kappa limits their use."""
+    metric = problem.metric
+    if metric.level_costs is None:
+        return [metric.typical_change(problem.n_categorical)]
+    costs = np.concatenate([_off_diagonal(costs) for costs in metric.level_costs])
+    return (metric.level_cost * np.unique(np.where(costs > 0, costs, np.inf)) / metric.scale).tolist()
+
+
+def _off_diagonal(costs: LevelCosts) -> np.ndarray:
+    return costs[~np.eye(len(costs), dtype=bool)] if isinstance(costs, np.ndarray) else np.array([costs])
+
+
+def _base(metric: GroundMetric, n: int) -> tuple[Norm, np.ndarray]:
+    """The norm on the numbers without their costs, and these; shape (n,)."""
+    norm = metric.number_norm
+    return (norm.base, norm.costs) if isinstance(norm, Weighted) else (norm, np.ones(n))
+
+
+def _of_fixed_features(problem: Problem) -> np.ndarray:
+    """Which coefficients are those of numbers that may not move and categories that may not change; (1 + n + k,)."""
+    metric = problem.metric
+    fixed = [bool(np.isinf(_off_diagonal(costs)).all()) for costs in metric.level_costs or ()]
+    of_levels = np.repeat(fixed, problem.n_levels) if fixed else np.zeros(len(problem.level_matrix), dtype=bool)
+    numbers = np.isinf(metric.number_norm.of_units(problem.n_numeric))
+    return np.concatenate([[False], numbers, (problem.level_matrix[of_levels] != 0).any(axis=0)])
 
 
 def _centre(problem: Problem) -> np.ndarray:
@@ -126,55 +164,57 @@ def _surplus(problem: Problem) -> float:
 
 
 def _endless(problem: Problem, slope: dict[float, float]) -> bool:
-    """Whether h falls for ever along some slopes of categories, when labels cannot be changed and d_0 = 0.
+    """Whether h falls for ever along some slopes, when labels cannot be changed and d_0 = 0.
 
-    Costs do not count far out, where samples of label +1 have the lowest score of all levels, the others the highest.
+    Costs that are finite do not count far out, nor do the slopes of numbers that may move, which are limited.
     """
-    V, m, k = len(problem.level_matrix), problem.n_categorical, problem.level_matrix.shape[1]
-    if k == 0:
-        return False
-    force = {label: slope[label] * float(problem.w[problem.y == label].sum()) for label in (1.0, -1.0)}
-    of_feature = _of_feature(problem)
-    matrix = sp.csr_array(problem.level_matrix)
-    # The variables are slopes, plus less minus, and each feature's highest and lowest score.
-    above = sp.hstack([matrix, -matrix, -of_feature, sp.csr_array((V, m))])
-    below = sp.hstack([-matrix, matrix, sp.csr_array((V, m)), of_feature])
-    penalty = problem.penalty[1 + problem.n_numeric :]
-    found = linprog(
-        np.concatenate([penalty, penalty, np.full(m, force[-1.0]), np.full(m, -force[1.0])]),
-        A_ub=sp.vstack([above, below], format="csr"),
-        b_ub=np.zeros(2 * V),
-        bounds=[(0.0, 1.0)] * (2 * k) + [(None, None)] * (2 * m),
-        method="highs",
+    size = np.abs(problem.x).max(axis=0, initial=0.0)
+    size[size == 0] = 1.0
+    metric, factor = problem.metric, np.ones(problem.n_coefficients)
+    factor[1 : 1 + problem.n_numeric] = size
+    fixed = np.isinf(metric.number_norm.of_units(problem.n_numeric))
+    level_costs = metric.level_costs or (0.0,) * problem.n_categorical
+    free = tuple(np.where(np.isinf(D), D, 0.0) if np.isinf(D).any() else 0.0 for D in level_costs)
+    far = replace(
+        problem,
+        x=np.where(fixed, problem.x / size, 0.0),
+        metric=GroundMetric(np.inf, level_costs=tuple(D if np.ndim(D) else float(D) for D in free)),
+        penalty=np.minimum(problem.penalty / factor, LARGEST_PENALTY),
     )
-    return found.status == 0 and found.fun < -ACCURACY
+    program = _program(far, np.ones(problem.n_numeric), slope, _pairs(far))
+    first, last = 1 + problem.n_numeric, problem.n_coefficients
+    program.high[first:last], program.low[first:last] = 1.0, -1.0
+    return _minimise(program, "highs")[1] < -ACCURACY * problem.n_samples
 
 
 def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     """-min h(d), with distances counted in ``unit`` and every number in that of its column."""
-    size = np.abs(problem.x).max(axis=0, initial=0.0)
+    metric, size = problem.metric, np.abs(problem.x).max(axis=0, initial=0.0)
     # The largest slope of each number alone, in a norm that is 1 at the unit vectors; it is worth no more than that.
-    reach = size / problem.metric.scale / unit
-    nothing = reach * problem.metric.number_norm.of_units(problem.n_numeric) < ACCURACY
+    norm, costs = _base(metric, problem.n_numeric)
+    reach = np.multiply(size / metric.scale / unit, costs, out=np.zeros(len(size)), where=size > 0)
+    nothing = reach * norm.of_units(problem.n_numeric) < ACCURACY
     size[nothing] = reach[nothing] = 1.0
     factor = np.ones(problem.n_coefficients)
     factor[1 : 1 + problem.n_numeric] = size
+    # Scores far beyond kappa are of no use, so that a level need not cost more.
+    if metric.level_costs is None:
+        metric = replace(metric, level_cost=min(metric.level_cost, 1e4 * metric.label_cost))
+    else:
+        most = 1e4 * metric.label_cost / metric.level_cost
+        at_most = tuple(np.where(np.isinf(D), D, np.minimum(D, most))[()] for D in metric.level_costs)
+        metric = replace(metric, level_costs=at_most)
     own = replace(
         problem,
         x=np.where(nothing, 0.0, problem.x / size),
-        # Scores far beyond kappa are of no use, so that a level need not cost more.
-        metric=replace(
-            problem.metric,
-            scale=problem.metric.scale * unit,
-            level_cost=min(problem.metric.level_cost, 1e4 * problem.metric.label_cost),
-        ),
+        metric=replace(metric, scale=metric.scale * unit),
         penalty=np.minimum(problem.penalty / factor, LARGEST_PENALTY),
     )
     labels_cost_much = 1e3 * (problem.n_numeric + problem.n_categorical) < own.metric.label_change < np.inf
     if labels_cost_much and _surplus(problem) == 0:
         # d_0 is worth nothing before it makes changes of labels pay, but a large one times rounding would be.
         own = replace(own, fit_intercept=False)
-    cone = problem.n_numeric > 1 and problem.metric.number_norm.dual_order == 2
+    cone = problem.n_numeric > 1 and norm.dual_order == 2
     methods = ("CLARABEL", *LINEAR_METHODS) if cone else LINEAR_METHODS
     for method in methods:
         try:
@@ -190,10 +230,19 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
 def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], method: str) -> float:
     """-min h(d): a program that knows less than h, and cuts to make up for it until it finds what h has at its d.
 
-    For p = 1 the program knows all of h, unless tangents stand for the ball of the dual norm.
+    For p = 1 the program knows all of h, unless tangents stand for the ball of the dual norm, or matrices of costs have
+    too many pairs of levels.
     """
-    program = _program(problem, reach, slope)
-    N, n_b, n, norm = problem.n_samples, problem.n_coefficients, problem.n_numeric, problem.metric.number_norm
+    pairs = _pairs(problem)
+    all_pairs = len(pairs) <= MOST_PAIRS
+    kept = all_pairs | (np.diff(pairs.old, prepend=-1) > 0)
+    program = _program(problem, reach, slope, pairs[kept])
+    N, n_b, n = problem.n_samples, problem.n_coefficients, problem.n_numeric
+    norm, _ = _base(problem.metric, n)
+    if not all_pairs:
+        # A few of them may set no limit.
+        program.high[1 + n : n_b] = 1e4 * pairs.cost.max() / min(slope.values())
+        program.low[1 + n : n_b] = -program.high[1 + n : n_b]
     excess = sp.eye_array(N, program.q.size, k=program.q.size - N, format="csr")
     known: set = set()
     tangents = n > 1 and (norm.dual_order is None or (norm.dual_order == 2 and method != "CLARABEL"))
@@ -207,9 +256,14 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
         d /= max(length, 1.0)
         lower = -_h(problem, slope, d)
         outside = tangents and length > 1 + ACCURACY
-        if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside):
+        missed = np.zeros(len(pairs), dtype=bool) if all_pairs else _unmet(problem, slope, pairs, x) & ~kept
+        if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside or missed.any()):
             break
         rows, limits = [program.A], [program.limit]
+        if missed.any():
+            kept, new = kept | missed, new[:0]  # cuts of one sample each would be many
+            rows.append(_pair_rows(problem, slope, pairs[missed]))
+            limits.append(np.tile(pairs.cost[missed], 2))
         if len(new):
             t = _slopes(problem, new.flipped, slope, new.sample)
             rows.append(_wide(t[:, None] * new.rows(problem), 0, x.size) - (program.own + excess)[new.sample])
@@ -261,7 +315,8 @@ def _violated(problem: Problem, slope: dict[float, float], d: np.ndarray, s: np.
 
 def _length(problem: Problem, d: np.ndarray, reach: np.ndarray) -> float:
     """metric.dual_norm(d_N), whatever the units; the numbers' slopes must have at most 1."""
-    return problem.metric.number_norm.dual(problem.numeric(d) / reach) if problem.n_numeric else 0.0
+    n = problem.n_numeric
+    return _base(problem.metric, n)[0].dual(problem.numeric(d) / reach) if n else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +342,65 @@ def _of_feature(problem: Problem) -> sp.sparray:
     return sp.csr_array((np.ones(V), (np.arange(V), np.repeat(np.arange(m), problem.n_levels))), shape=(V, m))
 
 
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The P changes of levels that have finite costs in matrices; levels are numbered over all features."""
+
+    old: np.ndarray  # (P,)
+    new: np.ndarray  # (P,)
+    cost: np.ndarray  # (P,): in units of the metric
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def __getitem__(self, index: Any) -> _Pairs:
+        return _Pairs(self.old[index], self.new[index], self.cost[index])
+
+
+def _pairs(problem: Problem) -> _Pairs:
+    """The cheapest change from each level comes first, then the others."""
+    metric = problem.metric
+    parts = [np.zeros((3, 0))]
+    for j, costs in enumerate(metric.level_costs or ()):
+        if isinstance(costs, np.ndarray):
+            old, new = np.nonzero(np.isfinite(costs) & ~np.eye(len(costs), dtype=bool))
+            cost, start = metric.level_cost * costs[old, new] / metric.scale, problem.offsets[j]
+            parts.append(np.stack([start + old, start + new, cost]))
+    old, new, cost = np.hstack(parts)
+    order = np.lexsort([cost, old])
+    return _Pairs(old[order].astype(int), new[order].astype(int), cost[order])
+
+
+def _pair_rows(problem: Problem, slope: dict[float, float], pairs: _Pairs) -> sp.sparray:
+    """The left-hand sides, at most the costs of the pairs, of what their changes are worth for labels -1 and +1."""
+    level = sp.eye_array(sum(problem.n_levels), format="csr")
+    gain = level[pairs.new] - level[pairs.old]
+    raised = _rows(problem, len(pairs), score=slope[-1.0] * gain, up=-level[pairs.old])
+    lowered = _rows(problem, len(pairs), score=-slope[1.0] * gain, down=-level[pairs.old])
+    return sp.vstack([raised, lowered], format="csr")
+
+
+def _unmet(problem: Problem, slope: dict[float, float], pairs: _Pairs, x: np.ndarray) -> np.ndarray:
+    """Of the rows of the pairs, from each level the one that x meets least, if there is one; shape (P,)."""
+    widths = _widths(problem)
+    part = dict(zip(widths, np.split(x, np.cumsum([*widths.values()])[:-1]), strict=True))
+    gain = part["score"][pairs.new] - part["score"][pairs.old]
+    chosen = np.zeros(len(pairs), dtype=bool)
+    for sign, name in ((1.0, "up"), (-1.0, "down")):
+        excess = sign * slope[-sign] * gain - part[name][pairs.old] - pairs.cost
+        order = np.lexsort([-excess, pairs.old])
+        first = order[np.diff(pairs.old[order], prepend=-1) > 0]
+        chosen[first] |= excess[first] > ACCURACY
+    return chosen
+
+
+def _of_levels(problem: Problem) -> sp.sparray:
+    """Which levels each sample has; shape (N, sum(n_levels))."""
+    N, m = problem.n_samples, problem.n_categorical
+    columns = (problem.z + problem.offsets).ravel()
+    return sp.csr_array((np.ones(N * m), (np.repeat(np.arange(N), m), columns)), shape=(N, sum(problem.n_levels)))
+
+
 def _widths(problem: Problem) -> dict[str, int]:
     """The variables of ``_program``, and how many there are of each."""
     N, n_b, V, m = problem.n_samples, problem.n_coefficients, sum(problem.n_levels), problem.n_categorical
@@ -299,11 +413,19 @@ def _rows(problem: Problem, height: int, **blocks: sp.sparray) -> sp.sparray:
     return sp.hstack(list((empty | blocks).values()), format="csr")
 
 
+def _prices(problem: Problem) -> np.ndarray:
+    """Of a change of each feature: what it costs at most, inf where matrices say it; shape (m,)."""
+    metric, m = problem.metric, problem.n_categorical
+    if metric.level_costs is None:
+        changes = metric.level_changes(m)
+        return np.full(m, np.max(changes[1:] / np.arange(1, m + 1), initial=0.0))
+    single = [np.inf if isinstance(costs, np.ndarray) else costs for costs in metric.level_costs]
+    return metric.level_cost * np.array(single, dtype=float) / metric.scale
+
+
 def _worth(problem: Problem, slope: dict[float, float], flipped: bool) -> sp.sparray:
     """t A d, with all changes that pay, of each sample with its own or the other label, by the variables."""
-    N, m = problem.n_samples, problem.n_categorical
-    columns = (problem.z + problem.offsets).ravel()
-    at = sp.csr_array((np.ones(N * m), (np.repeat(np.arange(N), m), columns)), shape=(N, sum(problem.n_levels)))
+    N, at = problem.n_samples, _of_levels(problem)
     intercept = np.full((N, 1), float(problem.fit_intercept))
     numbers = _wide(np.hstack([intercept, problem.x]), 0, problem.n_coefficients)
     label = -problem.y if flipped else problem.y
@@ -312,7 +434,7 @@ def _worth(problem: Problem, slope: dict[float, float], flipped: bool) -> sp.spa
     return _rows(problem, N, d=push @ numbers, score=push @ at, up=side[-1.0] @ at, down=side[1.0] @ at)
 
 
-def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> _Program:
+def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float], pairs: _Pairs) -> _Program:
     """min h(d) for p = 1, as a program of size N + sum(n_levels); for another p, with all changes at the highest price.
 
     What a change of a feature is worth depends on its level, the label and t alone, as t is the same for all samples of
@@ -320,30 +442,43 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float]) -> 
 
         down_v >= t (s_v - bottom) - price,    up_v >= t (top - s_v) - price,    both >= 0,
 
-    say what it is worth if the label is +1 or -1. The variables (``_widths``) are d, |d| where it is needed, s, top,
-    bottom, up, down and, for every sample, by how much the other label is worth more than its own.
+    say what it is worth if the label is +1 or -1. Where a matrix of costs takes the place of the price, t (s_v - s_u)
+    less the cost does for each pair of levels (``_pair_rows``). Where any code may come, top = -bottom is the sum of
+    |d_v| over the dummies. The variables (``_widths``) are d, |d| where it is needed, s, top, bottom, up, down and, for
+    every sample, by how much the other label is worth more than its own.
     """
     N, n, n_b, V = problem.n_samples, problem.n_numeric, problem.n_coefficients, sum(problem.n_levels)
     of_feature, level = _of_feature(problem), sp.eye_array(V)
-    norm = problem.metric.number_norm
+    norm, _ = _base(problem.metric, n)
     summed = n > 1 and norm.dual_order == 1
     sized = problem.penalty > 0
     sized[1 : 1 + n] |= summed
+    of_codes = np.zeros((len(problem.coded), n_b))
+    for row, j in enumerate(problem.coded):
+        of_codes[row, 1 + n :][problem.dummies(j)] = 1.0
+    sized |= of_codes.any(axis=0)
     sizes = sp.eye_array(n_b, format="csr")[np.flatnonzero(sized)]
-    changes = problem.metric.level_changes(problem.n_categorical)
-    price = np.full(V, np.max(changes[1:] / np.arange(1, problem.n_categorical + 1), initial=0.0))
+    prices = np.repeat(_prices(problem), problem.n_levels)
+    priced = np.flatnonzero(np.isfinite(prices))
+    price = prices[priced]
     own = _worth(problem, slope, False)
     rows = [
         (_rows(problem, V, score=level, top=-of_feature), np.zeros(V)),
         (_rows(problem, V, score=-level, bottom=of_feature), np.zeros(V)),
-        (_rows(problem, V, score=-slope[-1.0] * level, top=slope[-1.0] * of_feature, up=-level), price),
-        (_rows(problem, V, score=slope[1.0] * level, bottom=-slope[1.0] * of_feature, down=-level), price),
+        (_rows(problem, V, score=-slope[-1.0] * level, top=slope[-1.0] * of_feature, up=-level)[priced], price),
+        (_rows(problem, V, score=slope[1.0] * level, bottom=-slope[1.0] * of_feature, down=-level)[priced], price),
         (_rows(problem, sized.sum(), d=sizes, size=-sizes), np.zeros(sized.sum())),
         (_rows(problem, sized.sum(), d=-sizes, size=-sizes), np.zeros(sized.sum())),
     ]
     if True in problem.label_flips:
         kappa = np.full(N, problem.metric.label_change)
         rows.append((_worth(problem, slope, True) - own - _rows(problem, N, excess=sp.eye_array(N)), kappa))
+    if len(pairs):
+        rows.append((_pair_rows(problem, slope, pairs), np.tile(pairs.cost, 2)))
+    if len(of_codes):
+        coded, sums = sp.eye_array(problem.n_categorical, format="csr")[problem.coded], sp.csr_array(of_codes)
+        for ends in ({"top": -coded}, {"bottom": coded}):
+            rows.append((_rows(problem, len(of_codes), size=sums, **ends), np.zeros(len(of_codes))))
     if summed:
         rows.append((_rows(problem, 1, size=_wide(1 / reach[None, :], 1, n_b)), np.ones(1)))
 
@@ -421,6 +556,8 @@ def _by_labels_alone(problem: Problem) -> float | None:
 
     must be within the penalties for all slopes to be 0: conditions that are linear in q and s on either side of the
     bound, so that s fills an interval on each. What counts is whether it reaches the largest s.
+
+    Changes of levels that cost nothing come on top of those of labels.
     """
     kappa = problem.metric.label_change
     share = float(problem.w[problem.y > 0].sum())
@@ -439,13 +576,37 @@ def _by_labels_alone(problem: Problem) -> float | None:
     return kappa * least
 
 
+def _holds(problem: Problem, majority: np.ndarray, share: float) -> bool:
+    """Whether changes of this share of labels can make all slopes 0, with b_0 at its best within no bound."""
+    sigma = float(problem.w[majority].sum()) - share - float(problem.penalty[0])
+    return _share_of_labels(problem, majority, sigma, share, share) is not None
+
+
+def _smallest(holds: Callable[[float], bool], start: float, end: float) -> float | None:
+    """From where on in [start, end] something holds, by bisection; None if it does not at the end."""
+    if not holds(end):
+        return None
+    if holds(start):
+        return start
+    while end - start > ACCURACY * end:
+        middle = (start + end) / 2
+        start, end = (start, middle) if holds(middle) else (middle, end)
+    return end
+
+
 def _share_of_labels(
     problem: Problem, majority: np.ndarray, sigma: float | None, start: float, end: float
 ) -> float | None:
     """The smallest share s in [start, end] of changed labels that, like ``end``, makes all slopes 0; None if none does.
 
-    sigma is given, or follows from s.
+    sigma is given, or follows from s. Where levels can be changed at no cost, the conditions are linear for a given
+    sigma only, but if they hold for s, and penalty_0 is 0, so do they for more: with any further part of the larger
+    class's labels changed, the derivatives shrink by the factor by which sigma does.
     """
+    pairs = _pairs(problem)
+    free = pairs[pairs.cost == 0]
+    if sigma is None and len(free):
+        return _smallest(partial(_holds, problem, majority), start, end)
     N, n, w = problem.n_samples, problem.n_numeric, problem.w
     centre = _centre(problem)
     x = problem.x - centre
@@ -470,24 +631,28 @@ def _share_of_labels(
     penalty[:n] = problem.numeric(problem.penalty) / size
     if at.shape[1] == problem.level_matrix.shape[1]:
         penalty[n:] = problem.penalty[1 + n :]
-    # The variables are N s and N w_i q_i. The tolerances of solvers are absolute: each condition is counted in the mean
-    # size of its feature, and the masses in that of the smaller class if few labels do.
+    # The variables are N s, N w_i q_i and N times the masses of ``_free_moves``. Solvers have absolute tolerances: each
+    # condition is counted in the mean size of its feature, the masses in that of the smaller class if few labels do.
     mean_size = abs(features).T @ w
     mean_size[mean_size == 0] = 1.0
     balance = sp.diags_array(1.0 / mean_size) @ sp.hstack([sp.csr_array(steep[:, None]), -features[majority].T])
     limits = np.concatenate([penalty - constant, penalty + constant]) / np.tile(mean_size, 2)
-    ones = np.ones((1, majority.sum()))
+    moved, room, mass = _free_moves(problem, majority, free, sigma or 0.0)
+    of_moves = sp.vstack([sp.csr_array((n, moved.shape[1])), at.T @ moved])
+    balance = sp.hstack([balance, sp.diags_array(1.0 / mean_size) @ of_moves])
+    ones = np.concatenate([np.ones(majority.sum()), np.zeros(moved.shape[1])])[None, :]
+    most = np.concatenate([w[majority], np.full(moved.shape[1], np.inf)])
     least = None
     for low, high, unit in ((end, end, 1.0), (start, end, 1.0), (start, end, float(w_min))):
         if unit < 1 and (least is None or least > 1e-3):
             break
         found = linprog(
-            np.r_[1.0, np.zeros(majority.sum())],
-            A_ub=sp.vstack([balance, -balance], format="csr"),
-            b_ub=N / unit * limits,
+            np.r_[1.0, np.zeros(ones.size)],
+            A_ub=sp.vstack([balance, -balance, room], format="csr"),
+            b_ub=N / unit * np.concatenate([limits, mass]),
             A_eq=sp.csr_array(np.column_stack([[[-1.0]], ones])),
             b_eq=[0.0],
-            bounds=N / unit * np.column_stack([np.r_[low, np.zeros(majority.sum())], np.r_[high, w[majority]]]),
+            bounds=N / unit * np.column_stack([np.r_[low, np.zeros(ones.size)], np.r_[high, most]]),
             method="highs",
             options={"primal_feasibility_tolerance": ACCURACY},
         )
@@ -495,3 +660,26 @@ def _share_of_labels(
             return least
         least = float(found.fun) * unit / N
     return least
+
+
+def _free_moves(
+    problem: Problem, majority: np.ndarray, free: _Pairs, sigma: float
+) -> tuple[sp.sparray, sp.sparray, np.ndarray]:
+    """What changes of levels at no cost do: from the larger class, from its changed labels and from the smaller class.
+
+    Returns
+    -------
+    moved : sparse array of shape (sum(n_levels), 3 P)
+        By how much the derivatives by the scores change if such mass moves.
+    room, mass : sparse array of 1 + (size of the larger class) + 3 P columns, ndarray
+        room @ (s, w_i q_i, masses that move) <= mass: no more than there is leaves a level.
+    """
+    level = sp.eye_array(sum(problem.n_levels), format="csr")
+    sources = np.unique(free.old)
+    held = _of_levels(problem)[:, sources].T
+    major, minor, none = held[:, majority], held[:, ~majority], np.zeros(len(sources))
+    left = sp.kron(sp.eye_array(3), level[free.old][:, sources].T)
+    room = sp.hstack([sp.csr_array((left.shape[0], 1)), sp.vstack([major, -major, 0 * major]), left])
+    mass = np.concatenate([major @ problem.w[majority], none, minor @ problem.w[~majority]])
+    gain = (level[free.new] - level[free.old]).T
+    return sp.hstack([(1 - sigma) * gain, -sigma * gain, -sigma * gain]), room, mass
