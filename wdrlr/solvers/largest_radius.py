@@ -245,10 +245,16 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
         program.low[1 + n : n_b] = -program.high[1 + n : n_b]
     excess = sp.eye_array(N, program.q.size, k=program.q.size - N, format="csr")
     known: set = set()
+    lower = -np.inf
     tangents = n > 1 and (norm.dual_order is None or (norm.dual_order == 2 and method != "CLARABEL"))
     for _ in range(MOST_ROUNDS):
         x, value = _minimise(program, method)
         d, upper = x[:n_b].copy(), -value / N
+        missed = ~kept & _missed(problem, slope, pairs, x)
+        if missed.any():
+            kept |= missed
+            program = _with_rows(program, _pair_rows(problem, slope, pairs[missed]), np.tile(pairs.cost[missed], 2))
+            continue
         new = _violated(problem, slope, d, (program.own + excess) @ x)
         new = new[np.array([key not in known for key in new.keys()], dtype=bool)]
         known.update(new.keys())
@@ -256,14 +262,9 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
         d /= max(length, 1.0)
         lower = -_h(problem, slope, d)
         outside = tangents and length > 1 + ACCURACY
-        missed = np.zeros(len(pairs), dtype=bool) if all_pairs else _unmet(problem, slope, pairs, x) & ~kept
-        if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside or missed.any()):
+        if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside):
             break
-        rows, limits = [program.A], [program.limit]
-        if missed.any():
-            kept, new = kept | missed, new[:0]  # cuts of one sample each would be many
-            rows.append(_pair_rows(problem, slope, pairs[missed]))
-            limits.append(np.tile(pairs.cost[missed], 2))
+        rows, limits = [], []
         if len(new):
             t = _slopes(problem, new.flipped, slope, new.sample)
             rows.append(_wide(t[:, None] * new.rows(problem), 0, x.size) - (program.own + excess)[new.sample])
@@ -271,10 +272,16 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
         if outside:
             rows.append(_wide((norm.steepest(problem.numeric(d) / reach) / reach)[None, :], 1, x.size))
             limits.append(np.ones(1))
-        program = replace(program, A=sp.vstack(rows, format="csr"), limit=np.concatenate(limits))
+        program = _with_rows(program, sp.vstack(rows), np.concatenate(limits))
     if abs(upper - lower) > 1e-7 * max(upper, lower, 1e-3):
         raise ConicSolverError(f"{method} found {upper:.9g} where there is {lower:.9g}")
     return lower if lower > ROUNDING else 0.0
+
+
+def _with_rows(program: _Program, rows: sp.sparray, limit: np.ndarray) -> _Program:
+    """The program with more rows of A x <= limit."""
+    A = sp.vstack([program.A, rows], format="csr")
+    return replace(program, A=A, limit=np.concatenate([program.limit, limit]))
 
 
 def _wide(columns: np.ndarray, first: int, width: int) -> sp.sparray:
@@ -380,8 +387,8 @@ def _pair_rows(problem: Problem, slope: dict[float, float], pairs: _Pairs) -> sp
     return sp.vstack([raised, lowered], format="csr")
 
 
-def _unmet(problem: Problem, slope: dict[float, float], pairs: _Pairs, x: np.ndarray) -> np.ndarray:
-    """Of the rows of the pairs, from each level the one that x meets least, if there is one; shape (P,)."""
+def _missed(problem: Problem, slope: dict[float, float], pairs: _Pairs, x: np.ndarray) -> np.ndarray:
+    """From each level, and for each label, the pair whose row x violates most, if there is one; shape (P,)."""
     widths = _widths(problem)
     part = dict(zip(widths, np.split(x, np.cumsum([*widths.values()])[:-1]), strict=True))
     gain = part["score"][pairs.new] - part["score"][pairs.old]
