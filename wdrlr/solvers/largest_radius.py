@@ -235,7 +235,9 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
     """
     pairs = _pairs(problem)
     all_pairs = len(pairs) <= MOST_PAIRS
-    kept = all_pairs | (np.diff(pairs.old, prepend=-1) > 0)
+    # On a scale of levels these are steps of lengths 1, 1, 2, 4, ..., which come near what the others demand.
+    rank = np.arange(len(pairs)) - np.searchsorted(pairs.old, pairs.old)
+    kept = all_pairs | (rank & (rank + 1) == 0)
     program = _program(problem, reach, slope, pairs[kept])
     N, n_b, n = problem.n_samples, problem.n_coefficients, problem.n_numeric
     norm, _ = _base(problem.metric, n)
@@ -365,7 +367,7 @@ class _Pairs:
 
 
 def _pairs(problem: Problem) -> _Pairs:
-    """The cheapest change from each level comes first, then the others."""
+    """In the order of the old levels, the cheapest change from each first."""
     metric = problem.metric
     parts = [np.zeros((3, 0))]
     for j, costs in enumerate(metric.level_costs or ()):
