@@ -70,6 +70,9 @@ def extremes_by_hand(problem, row, budget):
         {"seed": 10, "radius": 0.0, "gamma": 0.01},
         {"seed": 11, "n": 3, "n_levels": ()},
         {"seed": 12, "radius": 2.0},
+        {"seed": 13, "n": 0, "costs": "features"},
+        {"seed": 14, "n": 0, "costs": "matrices"},
+        {"seed": 15, "n_levels": (2, 4, 3), "coding": "pm1", "any_code": True},
     ],
 )
 @pytest.mark.parametrize("tol", [1e-2, 1e-3])
