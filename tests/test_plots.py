@@ -52,6 +52,17 @@ def test_the_style_ends_with_its_block():
     assert dict(matplotlib.rcParams) == before
 
 
+def test_only_the_style_ends_with_its_block():
+    """The first figure of a notebook, made in such a block, switches on that figures show themselves."""
+    assert not matplotlib.is_interactive()
+    try:
+        with figure_style():
+            matplotlib.interactive(True)
+        assert matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(False)
+
+
 def test_a_path_plot_shows_the_path():
     X, y = mixed_data(40)
     radii = np.geomspace(1e-3, 0.3, 6)

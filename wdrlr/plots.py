@@ -24,7 +24,8 @@ N_NAMED_SLOPES = 5
 def figure_style() -> Iterator[None]:
     """Draw in the project's style: seaborn's "paper" context, colour-blind palette, embedded fonts.
 
-    With font type 42 the text in a pdf stays text, which can be searched and copied.
+    With font type 42 the text in a pdf stays text, which can be searched and copied. Only the style ends with the
+    block: a notebook's first figure makes its later ones show themselves, which ``plt.rc_context`` would undo.
     """
     theme = {
         **sns.axes_style("whitegrid"),
@@ -36,8 +37,12 @@ def figure_style() -> Iterator[None]:
         "pdf.fonttype": 42,
         "ps.fonttype": 42,
     }
-    with plt.rc_context(theme):
+    before = {name: plt.rcParams[name] for name in theme}
+    plt.rcParams.update(theme)
+    try:
         yield
+    finally:
+        plt.rcParams.update(before)
 
 
 def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tuple[Figure, pd.DataFrame]:
