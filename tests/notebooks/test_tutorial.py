@@ -17,7 +17,7 @@ def run(tmp_path, monkeypatch, **parameters):
 
 def test_it_runs_and_writes_its_figures(tmp_path, monkeypatch):
     notebook = run(tmp_path, monkeypatch)
-    names = ["tutorial_changes", "tutorial_path", "tutorial_shift"]
+    names = [f"tutorial_{what}" for what in ("changes", "costs", "described", "path", "shift")]
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert written == sorted(f"{name}.{kind}" for name in names for kind in ("csv", "pdf", "png"))
     shift = pd.read_csv(tmp_path / "out" / "tutorial_shift.csv")
@@ -25,6 +25,10 @@ def test_it_runs_and_writes_its_figures(tmp_path, monkeypatch):
     assert shift["error"].between(0, 1).all()
     clean = shift[shift["share"] == 0].groupby("model")["log-loss"].nunique()
     assert (clean == 1).all()  # without a shift both ways to draw give the same table
+    costs = pd.read_csv(tmp_path / "out" / "tutorial_costs.csv")
+    assert len(costs) == 3 * 2 * 5 * 2  # what is wrong, descriptions, radii, splits
+    described = pd.read_csv(tmp_path / "out" / "tutorial_described.csv").set_index("feature")
+    assert described.loc["persons", "mass"] == 0 < described["mass"].max()  # they may not change
     output = "\n".join(str(cell.get("outputs")) for cell in notebook.cells)
     assert "certified to tol" in output and "radius_max" in output
 
