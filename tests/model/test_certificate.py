@@ -3,6 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import (
@@ -19,6 +20,7 @@ from wdrlr.model.certificate import (
     DualPoint,
     _bounds,
     _rounding_of_objective,
+    ambiguity,
     check,
     dual_value,
     objective,
@@ -30,7 +32,7 @@ from wdrlr.model.problem import Problem, codes
 from wdrlr.solvers.column_constraint import solve_monolithic
 from wdrlr.solvers.dual_repair import cut_dual_point, dual_points
 from wdrlr.solvers.interior_point.coordinates import Coordinates
-from wdrlr.solvers.interior_point.method import minimise
+from wdrlr.solvers.interior_point.method import minimise, solve_tailored
 from wdrlr.solvers.programs import solve_program
 from wdrlr.solvers.solution import Tilt, certified
 
@@ -457,3 +459,43 @@ def test_a_constant_column_has_no_range_to_divide_by():
     problem.x[:] = -1.569602
     _, ((constant, _),), _ = _bounds(problem, np.log(2), np.zeros(problem.n_coefficients))
     assert constant[1] == pytest.approx(1e4)
+
+
+@pytest.mark.parametrize("kind", [None, *COSTS])
+def test_others_that_are_as_good_are_within_the_ambiguity(kind):
+    """The probabilities of better coefficients, and of those on the way there, against what loose fits tell."""
+    told = []
+    for seed in range(25):
+        problem = random_problem(
+            seed,
+            N=[8, 40][seed % 2],
+            costs=kind,
+            weighted=seed % 3 == 0,
+            gamma=[0.0, 0.01][seed % 2],
+            radius=[0.01, 0.1][seed % 2],
+            label_cost=[1.0, 4.0, np.inf][seed % 3],
+        )
+        loose, tight = solve_tailored(problem, tol=10.0 ** -(1 + seed % 4)), solve_tailored(problem, tol=1e-9)
+        for share in (0.0, 0.5, 0.9):
+            other = share * loose.b + (1 - share) * tight.b
+            assert objective(problem, other)[0] <= loose.upper + 1e-12
+            apart = expit(problem.decision(other)) - expit(problem.decision(loose.b))
+            assert problem.w @ np.abs(apart) <= loose.ambiguity + 1e-12
+        told.append(loose.ambiguity)
+    assert min(told) < 0.1
+    assert tight.ambiguity < loose.ambiguity
+
+
+def test_nothing_is_told_where_all_mass_is_elsewhere():
+    problem = random_problem(0, N=6, n=0, n_levels=(2, 2))
+    solution = solve_tailored(problem)
+    nothing = DualPoint(
+        *(np.zeros(0, dtype=kind) for kind in (int, bool, float, float)),
+        start=np.zeros(1, dtype=int),
+        feature=np.zeros(0, dtype=int),
+        level=np.zeros(0, dtype=int),
+        mixtures=np.zeros((0, 4)),
+        wall=np.zeros(3),
+    )
+    assert solution.ambiguity < 0.5
+    assert ambiguity(problem, solution.b, solution.gap, nothing) == pytest.approx(1.0)

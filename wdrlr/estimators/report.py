@@ -18,6 +18,9 @@ from wdrlr.solvers.solution import Solution
 N_LISTED = 10
 """How many slopes, or features, a report lists."""
 
+UNIQUE = 0.01
+"""Mean difference of probabilities up to which the optimum counts as unique."""
+
 
 class Fitted(NamedTuple):
     """What a report describes: attributes of a fitted classifier, without the trailing underscore."""
@@ -90,8 +93,15 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
         *rows,
         ("objective", f"{solution.upper:.7f}, worst-case log-loss{' and penalty' if penalty else ''}"),
         ("certificate", f"at most {solution.gap:.1e} above the optimum: {certified} to tol={model.tol:g}"),
+        ("uniqueness", _uniqueness(solution)),
         ("work", f"{max(solution.n_rounds, 1)} steps, {solution.n_cuts} active cuts, {solution.solver_seconds:.2f} s"),
     ]
+
+
+def _uniqueness(solution: Solution) -> str:
+    """What is proved of other coefficients that are as good; see ``certificate.ambiguity``."""
+    unique = "the optimum is as good as unique" if solution.ambiguity <= UNIQUE else "not shown"
+    return f"{unique}: others as good differ by at most {solution.ambiguity:.1g} on average in the rows' probabilities"
 
 
 def _adversary(model: Fitted) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, expit
 
 from wdrlr.model.metric import mean_costs
 from wdrlr.model.problem import Problem, log_loss
@@ -35,6 +35,9 @@ LARGEST_SCORE = 1e4
 """Without a box nothing bounds the coefficients at radius 0, nor at any radius those of features that may not change.
 The lower bound then holds for all b for which these |b_j| (times the largest distance of a number from its mean) and
 |f| at the means are below this, or below twice those of the fit."""
+
+LEAST_AT_HOME = 1e-3
+"""Times w_i: with less mass where it is, a sample counts as not known in ``ambiguity``."""
 
 BLOCK = 4096
 """Cuts processed at a time."""
@@ -80,11 +83,13 @@ class DualPoint:
 class Certificate(NamedTuple):
     """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
     ``lower``, so that of b is at most upper - lower above the optimum: the possible rounding of both is subtracted from
-    ``lower``. Without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong."""
+    ``lower``. Without a box see ``LARGEST_SCORE``. If lower > upper, one of the two is wrong. ``dual`` is the dual
+    point behind ``lower``, if there is one."""
 
     upper: float
     lower: float
     lam: float
+    dual: DualPoint | None = None
 
 
 def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certificate:
@@ -101,8 +106,12 @@ def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certifica
     ceiling = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
     if (problem.feasible(b) == b).all():
         ceiling = min(upper + rounding, ceiling)
-    least = max((dual_value(problem, dual, ceiling, b) for dual in dual_points), default=0.0)
-    return Certificate(upper, least - rounding, lam)
+    least, best = 0.0, None
+    for dual in dual_points:
+        value = dual_value(problem, dual, ceiling, b)
+        if value > least:
+            least, best = value, dual
+    return Certificate(upper, least - rounding, lam, best)
 
 
 # ------------------------------------------------------------ the upper bound
@@ -239,6 +248,67 @@ def dual_value(
         Its first entry must be 0 without an intercept.
     """
     tilt = np.zeros(problem.n_coefficients) if linear is None else linear
+    dual, sign, mass, v, cost = _sound(problem, dual)
+    most_cuts = int(np.bincount(dual.sample, mass > 0, problem.n_samples).max(initial=0))
+    slope = np.divide(v, mass, out=np.zeros_like(v), where=mass > 0)
+
+    entropy = (mass * (entr(slope) + entr(1.0 - slope))).sum()
+    spent = (mass * cost).sum()
+    of_costs = 0 if problem.metric.level_costs is None else problem.n_categorical + max(problem.n_levels, default=0)
+    relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8 + of_costs)
+    charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b, tilt)
+    # For the rounding of the slope: t |H'(t)| is at most 40 where 1 - t is not 0.
+    value = float(entropy * (1 - relative) - 40 * UNIT - charge)
+    nothing = 0.0 if linear is None else -np.inf
+    return value if value > nothing else nothing  # also where it is nan
+
+
+def ambiguity(problem: Problem, b: np.ndarray, gap: float, dual: DualPoint) -> float:
+    """How far, on average over the samples, probabilities of coefficients that are as good can be from those of b.
+
+    The bound of the dual point drops only terms >= 0 from the objective, among them the Kullback-Leibler divergences
+    sum_c mu_c KL(t_c || sigmoid(a_c)) of a label's probabilities. So where the objective is at most ``upper``, these
+    sum to no more than upper - lower, and by Pinsker's inequality, with the cut c of each sample i that changes none of
+    its features and has the largest mass,
+
+        sum_i mu_i (p_i - t_i)^2 <= (upper - lower) / 2,
+
+    p_i the probability at the sample and t_i what the cut's slope says of it. By Cauchy and Schwarz
+
+        sum_i w_i |p_i - t_i| <= ( (upper - lower) / 2  sum_i w_i^2 / mu_i )^(1/2),
+
+    taken over the samples with a part of their mass at home; others may differ by 1.
+
+    Parameters
+    ----------
+    b : ndarray of shape (1 + n + k,)
+    gap : float
+        upper - lower, of the objective at b and of this dual point; it is not checked here.
+
+    Returns
+    -------
+    float
+        In [0, 1]: if it is small, the optimum is as good as unique in what it says of the samples.
+    """
+    dual, sign, mass, v, _ = _sound(problem, dual)
+    at_home = np.diff(dual.start) == 0
+    order = np.argsort(mass[at_home], kind="stable")  # the heaviest comes last, and stays
+    sample, mass, v, sign = (values[at_home][order] for values in (dual.sample, mass, v, sign))
+    heaviest, slope = np.zeros(problem.n_samples), np.zeros(problem.n_samples)
+    slope[sample] = np.where(sign > 0, v, mass - v) / np.where(
+        mass > 0, mass, 1.0
+    )  # the probability of +1 it stands for
+    heaviest[sample] = mass
+    known = heaviest > LEAST_AT_HOME * problem.w
+    w = problem.w[known]
+    own = np.abs(expit(problem.decision(b)) - slope)[known]
+    others = np.sqrt(max(gap, 0.0) / 2 * (w**2 / heaviest[known]).sum())
+    bound = float(w @ own + others + problem.w[~known].sum())
+    return min(bound, 1.0) if np.isfinite(bound) else 1.0
+
+
+def _sound(problem: Problem, dual: DualPoint) -> tuple[DualPoint, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The dual point without what is not allowed, and of its cuts the signs with a = sign f, mass, v and cost."""
     dual = _without_forgeries(problem, dual)
     mass = np.nan_to_num(dual.mass, posinf=0.0, neginf=0.0)
     sign = np.where(dual.flipped, 1.0, -1.0) * problem.y[dual.sample]  # a = sign f
@@ -253,18 +323,7 @@ def dual_value(
     too_much = total > problem.w * (1 + 4 * most_cuts * UNIT)
     scaled = np.where(too_much, problem.w / np.where(too_much, total, 1.0), 1.0)[dual.sample]
     mass, v = mass * scaled, np.nan_to_num(dual.v, posinf=0.0, neginf=0.0) * scaled
-    v = np.clip(v, 0.0, mass)
-    slope = np.divide(v, mass, out=np.zeros_like(v), where=mass > 0)
-
-    entropy = (mass * (entr(slope) + entr(1.0 - slope))).sum()
-    spent = (mass * cost).sum()
-    of_costs = 0 if problem.metric.level_costs is None else problem.n_categorical + max(problem.n_levels, default=0)
-    relative = UNIT * (_pairwise(len(mass)) + 6 * most_cuts + 8 + of_costs)
-    charge = _charge(problem, dual, v, sign, spent * (1 + relative), upper, b, tilt)
-    # For the rounding of the slope: t |H'(t)| is at most 40 where 1 - t is not 0.
-    value = float(entropy * (1 - relative) - 40 * UNIT - charge)
-    nothing = 0.0 if linear is None else -np.inf
-    return value if value > nothing else nothing  # also where it is nan
+    return dual, sign, mass, np.clip(v, 0.0, mass), cost
 
 
 def _without_forgeries(problem: Problem, dual: DualPoint) -> DualPoint:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
-from wdrlr.model.certificate import DualPoint, check, dual_value, objective
+from wdrlr.model.certificate import DualPoint, ambiguity, check, dual_value, objective
 from wdrlr.model.cuts import data_cuts
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
@@ -38,6 +38,9 @@ class Solution:
     separation_seconds, solver_seconds, certificate_seconds : float
     bounds : tuple of (LB, UB)
         The bounds of Algorithm 1 after each round, as the paper defines them.
+    ambiguity : float
+        How far, on average over the samples, probabilities of coefficients with an objective of at most ``upper`` can
+        be from those of b; see ``certificate.ambiguity``. 1 if nothing is known.
     """
 
     b: np.ndarray
@@ -50,6 +53,7 @@ class Solution:
     solver_seconds: float = 0.0
     certificate_seconds: float = 0.0
     bounds: tuple[tuple[float, float], ...] = ()
+    ambiguity: float = 1.0
 
     @property
     def gap(self) -> float:
@@ -116,6 +120,8 @@ def certified(
         b = constant
         best = check(problem, b, *dual_points)
     lower = best.lower if best.lower <= best.upper else -np.inf
+    if best.dual is not None and best.upper <= np.log(2.0):  # the bound is one where the objective is at most log 2
+        record["ambiguity"] = ambiguity(problem, b, best.upper - lower, best.dual)
     record["certificate_seconds"] = perf_counter() - start
     return Solution(b=b, lam=best.lam, upper=best.upper, lower=lower, **record)
 
