@@ -25,6 +25,19 @@ def test_the_error_is_that_of_the_cell_and_lies_between_its_ends(rows):
     assert (measured["n_rows"] == rows["n_test"]).all() and not measured["constant"].any()
 
 
+def test_at_radius_0_the_coefficients_are_those_of_the_cell_without_a_bound(rows, monkeypatch):
+    posed = []
+
+    def taken(problem, *others):
+        posed.append(problem)
+        return in_no_time(problem, *others)
+
+    monkeypatch.setattr(open_predictions, "prediction_range", taken)
+    for radius in (0.0, 1e-3):
+        measure_open(rows[:1].assign(radius=radius), n_rows=3)
+    assert [np.isfinite(problem.coef_bound).all() for problem in posed] == [False, True]
+
+
 def test_a_level_without_training_rows_leaves_its_test_rows_open(rows, monkeypatch):
     """The feature that decides has one more level, which all test rows have."""
 

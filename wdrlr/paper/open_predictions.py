@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 import pandas as pd
 
-from wdrlr.estimators.solving import Solving, at
+from wdrlr.estimators.solving import Solving
 from wdrlr.paper.cells import Rows, both_parts, predicted
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.protocols import PROTOCOLS
@@ -55,7 +55,7 @@ def measure_open(rows: pd.DataFrame, *, seconds: float = np.inf, n_rows: int | N
         testing = testing.part(np.arange(len(testing.y))[:n_rows])
         formulation = method.formulation(protocol)
         encoding, problem, stretch = formulation.fit(*training, np.ones(len(training.y)))
-        problem = at(problem, cell.radius, cell.gamma)
+        problem = method.at(protocol, problem, cell.radius, cell.gamma)
         b = Solving(method.solver or cell.solver, tol=cell.tol).solve(problem).b
         asked = formulation.rows(encoding, testing.X)
         asked[:, 1:] *= stretch
