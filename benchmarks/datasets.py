@@ -14,7 +14,7 @@ from wdrlr.paper.synthetic import categorical_problem, synthetic_data
 
 
 def uci(name: str, kappa: str, radius: float) -> Problem:
-    """The training part of split 0 of one of the paper's data sets, under the protocol "code".
+    """The training part of split 0 of one of the paper's data sets, with protocol "code"'s metric, coding and bound.
 
     ``kappa`` is "1" or "m".
     """

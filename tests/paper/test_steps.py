@@ -36,3 +36,14 @@ def test_a_cell_that_failed_is_an_error_at_the_end(run, monkeypatch):
         run(compute_missing=True).require_all()
     with pytest.raises(RuntimeError, match=r"2 cell\(s\) failed"):
         replace(experiment, n_failed=2).require_all()
+
+
+def test_rows_older_than_the_protocol_are_named(run, monkeypatch, capsys):
+    rows = run(compute_missing=True).rows
+    for stamp, note in ((cells.versions().split("+")[1][:8], False), ("4dc7decd", True)):
+        made_by = rows["versions"].str.replace(r"\+[0-9a-f]{8}", f"+{stamp}", regex=True)
+        stored = rows.assign(versions=made_by)
+        monkeypatch.setattr(steps, "wanted_rows", lambda *_, stored=stored, **__: stored)
+        capsys.readouterr()
+        run(compute_missing=False)
+        assert ("Rows stamped 4dc7decd are older than the protocol" in capsys.readouterr().out) == note

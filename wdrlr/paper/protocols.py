@@ -36,7 +36,7 @@ class Protocol:
         Whether the adversary of DRO and r-DRO can give a feature with three or more levels any -1/+1 code of its
         dummies, at the cost of a change, and not only those of its levels.
     coef_bound
-        Bound on the absolute value of every slope and the intercept of the DRO problems; None for no bound.
+        Bound on the absolute value of every slope and the intercept of DRO, r-DRO and MT; None for no bound.
     bounded_at_0
         Whether the bound applies at radius 0, too, where the problem is plain logistic regression.
     penalize_intercept
