@@ -20,6 +20,7 @@ TABLES = "table1 table2 table3 table4 figure3 figure4"
 CATEGORICAL = "table1 table4 figure3 significance"
 SETTINGS = f"{TABLES} significance"
 SHARED = f"{SETTINGS} differences"
+OPEN = "open_predictions"
 NAN, INF = float("nan"), float("inf")
 FILE = "FILE"  # stands for the path of a file
 
@@ -34,19 +35,24 @@ TABLE = [
     ("tutorial", "dataset", ["all", "credit", 5, None], "one of 'breast-cancer', "),
     (TABLES, "methods", [[], ["DRO"], ["LR", "LR"], ["all", "LR"]], "['all'], or"),
     (TABLES, "methods", ["LR", "['LR']"], "-y 'NAME: [a, b]'"),
-    (f"{TABLES} tutorial", "n_splits", [0, 10**9, True, 2.0, "3", NAN], "integer from 1"),
+    (f"{TABLES} tutorial {OPEN}", "n_splits", [0, 10**9, True, 2.0, "3", NAN], "integer from 1"),
     ("significance differences", "n_splits", [1, -3, 10**9, True, 2.0, "3", None], "integer from 2"),
     (SETTINGS, "first_split", [-1, False, 0.5, 10**12], "integer from 0"),
-    (f"{SHARED} figure1 figure2 theorems tutorial", "seed", NOT_A_SEED, "integer from 0 to 2,147,483,647"),
-    (SETTINGS, "protocol", ["papers", "", None, 1], "one of 'code', 'paper'"),
-    (f"{SHARED} figure2", "compute_missing", ["true", 1, 0, None], "True or False"),
+    (f"{SHARED} figure1 figure2 theorems tutorial {OPEN}", "seed", NOT_A_SEED, "integer from 0 to 2,147,483,647"),
+    (OPEN, "datasets", [[], ["spekt"], "all", ["all", "spect"], ["car", "car"]], "['all'], or"),
+    (OPEN, "ranged", [[], ["all"], "car", ["car", "car"], None], "a non-empty list"),
+    (OPEN, "methods", [[], ["all"], ["PI"], ["LR"], "DRO_kappa_1"], "a non-empty list"),
+    (OPEN, "seconds", [0, -1, NAN, INF, True, "60"], "a number above 0"),
+    (OPEN, "n_rows", [0, -1, 10**9, 2.0, True, "5"], "integer from 1"),
+    (f"{SETTINGS} {OPEN}", "protocol", ["papers", "", None, 1], "one of 'code', 'paper'"),
+    (f"{SHARED} figure2 {OPEN}", "compute_missing", ["true", 1, 0, None], "True or False"),
     (SHARED, "n_jobs", [10**9, 0, -(10**9), 2.0, True, "2"], "for each core of this machine, or -1 for one per core"),
     (SHARED, "backend", ["locky", "", None, True], "one of 'loky', 'sequential', 'dask'"),
     (SHARED, "scheduler", ["tcp://host:8786"], "empty unless backend is 'dask'"),
     (SHARED, "scheduler", [8786, None, "my host"], "an address such as tcp://host:8786"),
-    (f"{SHARED} figure2", "results_dir", NOT_A_FOLDER, "folder"),
+    (f"{SHARED} figure2 {OPEN}", "results_dir", NOT_A_FOLDER, "folder"),
     (
-        "figure2 figure3 figure4 significance differences",
+        f"figure2 figure3 figure4 significance differences {OPEN}",
         "results_dir",
         ["not-there"],
         "unless compute_missing is True",

@@ -210,6 +210,7 @@ def test_the_names_are_those_of_the_modules():
     assert set(notebook.TRIED) == set(variants.TRIALS)
     assert list(notebook.published_values("table1")["method"].unique()) == list(METHODS)
     assert notebook.PROTOCOLS == tuple(PROTOCOLS)
+    assert notebook.PROPOSED == tuple(name for name, method in METHODS.items() if method.is_proposed)
     assert notebook.GRIDS == tuple(runtimes.GRIDS)
     assert notebook.CONIC_SOLVERS == (*SETTINGS, "auto")
 

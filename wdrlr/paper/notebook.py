@@ -31,6 +31,7 @@ BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
 CONIC_SOLVERS = ("CLARABEL", "MOSEK", "SCS", "auto")
 PROTOCOLS = ("code", "paper")
+PROPOSED = ("DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m")
 GRIDS = ("full", "quick")
 LABEL_COSTS = ("1", "m")
 TRIED = (
@@ -280,6 +281,12 @@ def dataset(table: str | None = None) -> Kind:
     return one_of(*DATASETS) if table is None else one_of("all", *datasets_for(table))
 
 
+def datasets(value: Any) -> str:
+    """Names of data sets, or ``["all"]``."""
+    wanted = "" if value == ["all"] else list_of(dataset())(value)
+    return f"['all'], or {wanted}" if wanted else ""
+
+
 def jobs(backend: Any) -> Kind:
     """A number of worker processes as joblib counts them: -1 is one per core, -2 leaves one core free.
 
@@ -360,10 +367,13 @@ KINDS: dict[str, Kind] = {
     "data set": dataset(),
     **{f"data set of Table {table[-1]}": dataset(table) for table in TABLES},
     "data set with variants": one_of("all", *TRIED),
+    "list of data sets": list_of(dataset()),
+    "list of proposed methods": list_of(one_of(*PROPOSED)),
     "int from 2": integer(2, 100_000),
     "float between 0 and 1": number(above=0, below=1),
     # By name.
     "methods": methods,
+    "datasets": datasets,
     "n_splits": integer(1, 100_000),
     "first_split": integer(0, 1_000_000),
     "seed": seed,
@@ -381,6 +391,8 @@ KINDS: dict[str, Kind] = {
     "n_runs": integer(1, 100_000),
     "label_costs": list_of(one_of(*LABEL_COSTS)),
     "time_limit": number(above=0),
+    "seconds": number(above=0),
+    "n_rows": integer(1, 100_000),
     "max_constraints": integer(1, 100_000_000),
     "conic_solver": one_of(*CONIC_SOLVERS),
     "slopes": slopes,
