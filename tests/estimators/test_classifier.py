@@ -317,7 +317,10 @@ def test_after_a_failed_refit_nothing_predicts_with_old_coefficients():
     "parameters, message",
     [
         ({"solver_options": {"form": "dual"}}, "'form', but the solver 'tailored' takes no options"),
-        ({"p": 2.0, "solver_options": {"from": "dual"}}, "'column-constraint' takes all_violated, first_cuts, easing, form"),
+        (
+            {"p": 2.0, "solver_options": {"from": "dual"}},
+            "'column-constraint' takes all_violated, first_cuts, easing, form",
+        ),
         ({"solver": "monolithic", "solver_options": {"easing": None}}, "'monolithic' takes form"),
         ({"solver": "monolithic", "solver_options": {"form": "duall"}}, "must be 'primal' or 'dual', not 'duall'"),
     ],
