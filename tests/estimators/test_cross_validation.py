@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.test_classifier import mixed_data
-from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, WassersteinLogisticRegressionCV
+from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, WassersteinLogisticRegressionCV, radius_max
 from wdrlr.estimators.cross_validation import choose_point
 
 RADII, PENALTIES = [1e-3, 1e-2, 0.1], [0.0, 0.01]
@@ -185,3 +185,35 @@ def test_before_fit_there_is_no_radius():
     model = WassersteinLogisticRegressionCV()
     assert not hasattr(model, "radius")
     assert "radius" not in model.get_params()
+
+
+def test_auto_is_a_grid_from_the_largest_useful_radius_down():
+    X, y = mixed_data(60)
+    model = WassersteinLogisticRegressionCV(radii="auto", l1_penalties=[0.0, 0.01], label_cost=3.0, cv=3).fit(X, y)
+    largest = radius_max(X, y, label_cost=3.0)
+    np.testing.assert_allclose(model.radii_, largest * np.logspace(-3, 0, 10))
+    assert model.cv_errors_.shape == (10, 2) and model.radius_ in model.radii_
+    in_other_units = WassersteinLogisticRegressionCV(
+        radii="auto", l1_penalties=[0.0, 0.01], label_cost=3000.0, feature_costs=dict.fromkeys(X.columns, 1000.0), cv=3
+    )
+    np.testing.assert_allclose(in_other_units.fit(X, y).radii_, 1000.0 * model.radii_)
+
+
+def test_auto_where_no_radius_makes_all_slopes_0_or_every_one_does():
+    X, y = mixed_data(60)
+    names = list(X.columns)
+    numbers = X.select_dtypes("number").columns
+    fixed = WassersteinLogisticRegressionCV(radii="auto", label_cost=np.inf, cv=3)
+    costs = {names[-1]: np.inf}
+    assert radius_max(X, y, label_cost=np.inf, feature_costs=costs) == np.inf
+    assert fixed.set_params(feature_costs=costs).fit(X, y).radii_[-1] == 1.0
+    only_numbers = X[numbers].assign(one=1.0)
+    extent = np.ptp(only_numbers[numbers[0]])
+    costs = {name: np.inf for name in numbers[1:]} | {numbers[0]: 2.0}
+    with_fixed = only_numbers.assign(fixed=(np.asarray(y) == y[0]) + 0.1 * np.arange(60))
+    fixed.set_params(feature_costs=costs | {"fixed": np.inf, "one": 5.0}).fit(with_fixed, y)
+    assert fixed.radii_[-1] == pytest.approx(2.0 * extent)
+    none = WassersteinLogisticRegressionCV(radii="auto", cv=3)
+    assert none.fit(pd.DataFrame({"a": ["u", "v"] * 20}), [0, 0, 1, 1] * 10).radii_.tolist() == [0.0]
+    with pytest.raises(ValueError, match=r"radii.*must be.*'auto'"):
+        none.set_params(radii="lasso").fit(X, y)

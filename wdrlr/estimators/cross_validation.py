@@ -21,11 +21,15 @@ from wdrlr.estimators.base import RobustClassifier
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
 from wdrlr.estimators.solving import at, warn_if_uncertified
 from wdrlr.model.encoding import FeatureEncoding
-from wdrlr.model.problem import log_loss
+from wdrlr.model.problem import Problem, log_loss
+from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.solution import Solution
 
 RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """The radii of the paper's experiments."""
+
+N_RADII, SMALLEST_SHARE = 10, 1e-3
+"""How many radii "auto" stands for, and the smallest as a share of the largest."""
 
 
 class WassersteinLogisticRegressionCV(RobustClassifier):
@@ -47,10 +51,12 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
 
     Parameters
     ----------
-    radii : array-like of float, default (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
+    radii : array-like of float or "auto", default (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
         Wasserstein radii to choose from, in units of the ground metric; by default those of the paper. Which radii are
-        useful depends on the units of the data; ``radius_max(X, y) * np.geomspace(1e-3, 1, 10)`` suits any units,
-        unless it is inf.
+        useful depends on the units of the data; "auto" suits any units: ten radii, equally spaced on a log scale, from
+        ``radius_max`` of the data without a penalty down to a thousandth of it. Where that is inf, because no radius
+        makes all slopes 0, the largest is what a change of a level costs, or moving a number by its range; where it is
+        0, because no feature is of any use, 0 is the only one.
     l1_penalties : array-like of float, default (0,)
     cv : int, splitter or iterable of (train, test), default 5
         As in scikit-learn; an int means stratified folds. For grouped rows pass the splits:
@@ -69,6 +75,8 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
     ----------
     radius_, l1_penalty_ : float
         The chosen pair.
+    radii_ : ndarray of shape (number of radii,)
+        Those to choose from.
     cv_errors_ : ndarray of shape (number of radii, number of penalties)
         The mean error over the folds.
     cv_results_ : DataFrame with one row per pair, radii outermost
@@ -95,7 +103,7 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
 
     _parameter_constraints: ClassVar[dict] = {
         **RobustClassifier._parameter_constraints,
-        "radii": ["array-like"],
+        "radii": [StrOptions({"auto"}), "array-like"],
         "l1_penalties": ["array-like"],
         "cv": ["cv_object"],
         "scoring": [None, StrOptions(set(get_scorer_names())), callable],
@@ -105,7 +113,7 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
 
     def __init__(
         self,
-        radii: Sequence[float] | np.ndarray = RADII,
+        radii: Sequence[float] | np.ndarray | str = RADII,
         l1_penalties: Sequence[float] | np.ndarray = (0.0,),
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
@@ -186,9 +194,13 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
             If there is no optimum at the chosen radius and penalty, see ``WassersteinLogisticRegression``.
         """
         self._forget()
-        grid = list(product(_grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)))
+        by_data = isinstance(self.radii, str)
+        radii, penalties = [] if by_data else _grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)
         model = self._at(0.0, 1.0)
         table, labels, weights = model._learn(X, y, sample_weight, self.categorical_features)
+        if by_data:
+            radii = radii_for(self._at(0.0, 0.0)._formulation().fit(table, labels, weights).problem)
+        grid = list(product(radii, penalties))
         encoding = model._formulation().encode(table)
         scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
         if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
@@ -220,6 +232,7 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         for name in vars(best).keys() - best.get_params().keys():
             setattr(self, name, getattr(best, name))
         self.radius_, self.l1_penalty_ = chosen
+        self.radii_ = np.array(radii)
         self.cv_results_ = results
         self.cv_errors_ = errors.reshape(-1, len(self.l1_penalties))
         return self
@@ -238,6 +251,17 @@ class _Fold(NamedTuple):
     table: pd.DataFrame
     labels: np.ndarray  # -1 or +1
     weights: np.ndarray
+
+
+def radii_for(problem: Problem) -> list[float]:
+    """The radii that ``radii="auto"`` stands for."""
+    largest = largest_useful_radius(problem)
+    if np.isinf(largest):
+        metric, units = problem.metric, problem.metric.number_norm.of_units(problem.n_numeric)
+        movable = np.isfinite(units)
+        moves = (np.ptp(problem.x, axis=0)[movable] * units[movable] / metric.scale).max(initial=0.0)
+        largest = metric.typical_change(problem.n_categorical) or float(moves)
+    return (largest * np.geomspace(SMALLEST_SHARE, 1.0, N_RADII)).tolist() if largest > 0 else [0.0]
 
 
 def _grid(name: str, values: Any) -> list[float]:
