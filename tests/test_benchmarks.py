@@ -4,6 +4,7 @@ import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def test_the_problem_is_the_one_that_the_experiments_solve(name, kappa):
     train, _ = split_rows(len(data.y), name, 0, 0)
     X = prepare_reference(prepare_numbers(data.X, train), protocol.coding)
     rows = train[:200]
-    model = METHODS[f"DRO_kappa_{kappa}"].formulation(protocol)
+    model = replace(METHODS[f"DRO_kappa_{kappa}"].formulation(protocol), any_code=False)  # benchmarks are on levels
     y = np.asarray(data.y, dtype=float)
     encoding, few, _ = model.fit(X.iloc[rows], y[rows], np.ones(len(rows)))
     b = Solving(tol=1e-3).solve(at(few, 0.01, 0.0)).b
