@@ -70,6 +70,15 @@ def enumerated_with_costs(problem, b, lam, i, flip):
     return max(values)
 
 
+def assert_worst(problem, b, lam, worst, flip):
+    """It has the value of the worst of all z with a finite cost, and so has its z."""
+    for i in range(problem.n_samples):
+        assert worst.value[i] == pytest.approx(enumerated_with_costs(problem, b, lam, i, flip), abs=1e-12)
+        value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, worst.z[i]))
+        cost = cost_by_hand(problem, i, worst.z[i], flip)
+        assert value - lam * cost == pytest.approx(worst.value[i], abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", COSTS)
 @pytest.mark.parametrize("n_levels", [(2,), (3, 2, 4), (1, 3), (5, 1, 2), (6, 4)])
 def test_separation_with_costs_equals_enumeration(kind, n_levels):
@@ -82,11 +91,7 @@ def test_separation_with_costs_equals_enumeration(kind, n_levels):
         for flipped, flip in ((False, 1.0), (True, -1.0)):
             for lam in (0.0, 0.05, 0.3, 1.0, 7.0):
                 worst = most_violated(problem, b, lam, flipped)
-                for i in range(problem.n_samples):
-                    assert worst.value[i] == pytest.approx(enumerated_with_costs(problem, b, lam, i, flip), abs=1e-12)
-                    value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, worst.z[i]))
-                    cost = cost_by_hand(problem, i, worst.z[i], flip)
-                    assert value - lam * cost == pytest.approx(worst.value[i], abs=1e-12)
+                assert_worst(problem, b, lam, worst, flip)
 
 
 @pytest.mark.parametrize("kind", [None, "features", "fixed"])
@@ -99,11 +104,7 @@ def test_separation_over_codes_equals_enumeration(kind, n_levels):
         for flipped, flip in ((False, 1.0), (True, -1.0)):
             for lam in (0.0, 0.3, 1.0):
                 worst = most_violated(problem, b, lam, flipped)
-                for i in range(problem.n_samples):
-                    assert worst.value[i] == pytest.approx(enumerated_with_costs(problem, b, lam, i, flip), abs=1e-12)
-                    value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, worst.z[i]))
-                    cost = cost_by_hand(problem, i, worst.z[i], flip)
-                    assert value - lam * cost == pytest.approx(worst.value[i], abs=1e-12)
+                assert_worst(problem, b, lam, worst, flip)
                 label = -flip * problem.y
                 rows = problem.design(np.arange(problem.n_samples), worst.z)
                 assert np.allclose(label * (rows @ b), worst.argument)

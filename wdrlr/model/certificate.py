@@ -132,7 +132,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     """
     if problem.radius == 0:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
-    by_label = [candidates(problem, b, flipped) for flipped in problem.label_flips]
+    by_label = candidates(problem, b)
     losses = np.hstack([log_loss(of_label.argument) for of_label in by_label])
     costs = np.hstack([of_label.cost for of_label in by_label])
     low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)

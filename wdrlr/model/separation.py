@@ -62,24 +62,25 @@ class Worst(NamedTuple):
     z: np.ndarray  # (N, m): level codes
 
 
-def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
-    """Algorithm 2 for all samples at once, in time O(k + N (n + D log D)), D = m if all changes cost the same.
+def candidates(problem: Problem, b: np.ndarray) -> list[Candidates]:
+    """Algorithm 2 for all samples at once, for each of the labels of ``problem.label_flips``.
 
-    Parameters
-    ----------
-    b : ndarray of shape (1 + n + k,)
-    flipped : bool
-        Whether the label is the other one (second constraint set of Theorem 1) or the sample's own (first).
+    Takes time O(k + N (n + D log D)), D = m if all changes cost the same. b has the shape (1 + n + k,).
     """
+    steps, f = envelope_steps(problem, b), problem.decision(b)
+    return [_of_label(problem, steps, f, flipped) for flipped in problem.label_flips]
+
+
+def _of_label(problem: Problem, steps: Steps, f: np.ndarray, flipped: bool) -> Candidates:
+    """Those of the other label (second constraint set of Theorem 1) or of the sample's own (first); f of shape (N,)."""
     y = -problem.y if flipped else problem.y
-    steps = envelope_steps(problem, b)
     label = np.where(y > 0, 0, sum(problem.n_levels))[:, None]
     entry = problem.z[:, steps.feature] + problem.offsets[steps.feature] + label
     if problem.metric.level_costs is not None:
         entry = entry * (len(steps.gain) // max(2 * sum(problem.n_levels), 1)) + steps.number
     gain = steps.gain[entry]
     argument = np.empty((problem.n_samples, gain.shape[1] + 1))
-    argument[:, 0] = -y * problem.decision(b)
+    argument[:, 0] = -y * f
     label_cost = problem.metric.label_change if flipped else 0.0
     if problem.metric.level_costs is None:
         rank = gain
@@ -97,7 +98,7 @@ def candidates(problem: Problem, b: np.ndarray, flipped: bool) -> Candidates:
 
 def most_violated(problem: Problem, b: np.ndarray, lam: float, flipped: bool) -> Worst:
     """The worst z of every sample, for its own or the other label; ties go to the fewest steps."""
-    found = candidates(problem, b, flipped)
+    found = _of_label(problem, envelope_steps(problem, b), problem.decision(b), flipped)
     values = log_loss(found.argument) - lam * found.cost
     n_steps = np.argmax(values, axis=1)
     everyone = np.arange(problem.n_samples)

@@ -108,7 +108,7 @@ def worst_case_distribution(problem: Problem, b: np.ndarray, eta: float = 1e-4) 
         raise ValueError(f"b must be {problem.n_coefficients} finite coefficients, the intercept first.")
     if not isinstance(eta, Real) or not 0 < eta <= 1:
         raise ValueError(f"eta, the share of a row's mass that escapes, must be above 0 and at most 1, not {eta!r}.")
-    by_label = [candidates(problem, b, flipped) for flipped in problem.label_flips]
+    by_label = candidates(problem, b)
     losses = log_loss(np.hstack([of_label.argument for of_label in by_label]))
     costs = np.hstack([of_label.cost for of_label in by_label])
     gain = problem.metric.dual_norm(problem.numeric(b))

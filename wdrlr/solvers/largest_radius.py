@@ -303,8 +303,7 @@ def _slopes(
 def _h(problem: Problem, slope: dict[float, float], d: np.ndarray) -> float:
     """h(d) by Algorithm 2."""
     worst = np.full(problem.n_samples, -np.inf)
-    for flipped in problem.label_flips:
-        found = candidates(problem, d, flipped)
+    for flipped, found in zip(problem.label_flips, candidates(problem, d), strict=True):
         values = _slopes(problem, flipped, slope)[:, None] * found.argument - found.cost
         worst = np.maximum(worst, values.max(axis=1))
     return float(problem.w @ worst) + problem.penalty_value(d)
@@ -313,8 +312,7 @@ def _h(problem: Problem, slope: dict[float, float], d: np.ndarray) -> float:
 def _violated(problem: Problem, slope: dict[float, float], d: np.ndarray, s: np.ndarray) -> Cuts:
     """The most violated cut of every sample and label, if there is one."""
     cuts = []
-    for flipped in problem.label_flips:
-        found = candidates(problem, d, flipped)
+    for flipped, found in zip(problem.label_flips, candidates(problem, d), strict=True):
         values = _slopes(problem, flipped, slope)[:, None] * found.argument - found.cost
         above = np.flatnonzero(values.max(axis=1) > s + ACCURACY)
         z = changed(problem, found, np.argmax(values, axis=1))[above]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wdrlr.model.metric import L1, L2, NORMS
+from wdrlr.model.metric import L1, L2, NORMS, Norm
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.units import with_distance_unit
 from wdrlr.solvers.dual_repair import coefficient_bounds
@@ -127,12 +127,9 @@ class Instance:
             self.x_scale = self.x_scale * problem.metric.number_costs
         smallest_column = float(self.x_scale[np.isfinite(self.x_scale)].min(initial=np.inf))
         self.problem = problem = with_distance_unit(problem, smallest_column if smallest_column < np.inf else 1.0)
-        self.number_norm = NORMS[problem.metric.norm]
         self.coordinates, self.tol, self.settings = coordinates, tol, settings
         self.costs = level_costs(problem)
         self.change_cost = problem.metric.typical_change(1) or 1.0
-        self.label_cost = problem.metric.label_change if problem.radius > 0 else np.inf
-        self.toll = 1.0 / problem.metric.scale
         penalty = problem.penalty.astype(float)
         penalty[0] *= problem.fit_intercept
         penalised = np.flatnonzero(penalty > 0)
@@ -141,10 +138,26 @@ class Instance:
         self.intercept_row = np.zeros(coordinates.E)
         index, value, _ = coordinates.b_rows[0]
         self.intercept_row[list(index)] = value
-        self.tilt, self.linear = tilt, np.zeros(problem.n_coefficients) if tilt is None else tilt.linear
+        self.tilt = tilt
         self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_rows()
+
+    @property
+    def linear(self) -> np.ndarray:
+        return np.zeros(self.problem.n_coefficients) if self.tilt is None else self.tilt.linear
+
+    @property
+    def number_norm(self) -> Norm:
+        return NORMS[self.problem.metric.norm]
+
+    @property
+    def label_cost(self) -> float:
+        return self.problem.metric.label_change if self.problem.radius > 0 else np.inf
+
+    @property
+    def toll(self) -> float:
+        return 1.0 / self.problem.metric.scale
 
     def _make_rows(self) -> None:
         problem, E, x_scale = self.problem, self.coordinates.E, self.x_scale
