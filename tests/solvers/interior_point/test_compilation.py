@@ -10,15 +10,19 @@ import pytest
 import wdrlr
 
 TOY = """
-from wdrlr.solvers.interior_point.compilation import jit
+from wdrlr.solvers.interior_point.compilation import helper, jit
 
-@jit
+@helper
 def ratio(a, b):
     return a / b
 
 @jit
 def twice(a, b):
     return 2 * ratio(a, b)
+
+@jit
+def thrice(a, b):
+    return 3 * ratio(a, b)
 """
 # Two calls; how often the code was compiled and how often it came from a file.
 USE = """
@@ -49,14 +53,18 @@ def test_without_a_folder_it_is_compiled_once_a_process_and_said_once(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["NUMBA_CACHE_DIR", "beside the source"])
-def test_with_a_folder_it_is_compiled_once(tmp_path, place):
+def test_with_a_folder_it_is_compiled_once_and_that_is_said_once(tmp_path, place):
     if place == "NUMBA_CACHE_DIR":
         environment = {"NUMBA_CACHE_DIR": str(tmp_path / "made" / "when needed")}
     else:
         environment = {}
         (tmp_path / "__pycache__").mkdir()
-    assert run(tmp_path, **environment) == (["inf", "3.0", "1", "0"], [])
-    assert run(tmp_path, **environment) == (["inf", "3.0", "0", "1"], [])
+    both = "from toy import thrice, twice; thrice(1.0, 1.0)\n" + USE
+    printed, (line,) = run(tmp_path, both, **environment)
+    assert printed == ["inf", "3.0", "1", "0"]
+    assert "is being compiled" in line and "happens once" in line
+    assert line.endswith(str(next(tmp_path.rglob("toy.twice*.nbi")).parent))
+    assert run(tmp_path, both, **environment) == (["inf", "3.0", "0", "1"], [])
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])

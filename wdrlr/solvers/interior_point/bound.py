@@ -43,7 +43,6 @@ class Bounds(NamedTuple):
 def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: Bounds) -> Bounds:
     """The bounds, the lower one raised if the step's dual point is better."""
     problem, coordinates, tol = instance.problem, instance.coordinates, instance.tol
-    E, x, w = coordinates.E, coordinates.data.x, coordinates.data.w
     upper = min(bounds.upper, LOG_2) if instance.tilt is None else instance.tilt.budget
     penalty = problem.balance_limits
     radius = problem.radius
@@ -59,7 +58,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         return residual_charge(problem, instance.bounds, penalty, r, wall, spent, radius, upper)
 
     for repairs_left in range(instance.settings.repairs, -1, -1):
-        entropy, spent, balance = kernels.dual_point(E, x, w, at.pool, mass, v)
+        entropy, spent, balance = kernels.dual_point(coordinates.E, coordinates.data, at.pool, mass, v)
         shares = instance.tops.shares(force)
         r, wall = _balance_of_b(instance, at, balance, force, shares)
         charge, left, spent_with_numbers = charge_for(r, wall, spent)
@@ -69,7 +68,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         hopeless = bounds.upper - entropy > tol
         if problem.radius > 0 and not hopeless and bounds.upper - bounds.lower > tol:
             carried = np.clip(r, -penalty, penalty) + wall
-            excess = coordinates.b_of_theta.transposed_times(r - carried, E)
+            excess = coordinates.b_of_theta.transposed_times(r - carried, coordinates.E)
             gained, paid, rest, *changes = kernels.absorb(excess, coordinates.data, instance.costs, at.pool, mass, v)
             if np.isfinite(paid):
                 carried += coordinates.to_theta.T @ rest[: coordinates.n_scores]
@@ -79,12 +78,12 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
                     bounds = bounds._replace(lower=entropy + gained - charge, dual=dual)
         if bounds.upper - bounds.lower <= tol or hopeless or not repairs_left:
             break
-        g = coordinates.b_of_theta.transposed_times(left - wall, E)
+        g = coordinates.b_of_theta.transposed_times(left - wall, coordinates.E)
         g[-1] = min(radius - spent_with_numbers, 0.0)
         repair = solve(instance, newton, g)
-        a = kernels.arguments(repair, x, at.pool)
+        a = instance.arguments(repair, at.pool)
         change = newton.slope * a - at.pool.cost * repair[-1]
-        repaired = kernels.directions(change, w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
+        repaired = kernels.directions(change, coordinates.data.w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
         v += newton.slope * (repaired - mass) + curvature * a
         mass = repaired
         eased = at.limits.weight * at.rows.times(repair)

@@ -250,16 +250,21 @@ class Instance:
         lam = self.problem.radius * theta[-1] if self.problem.radius > 0 else 0.0
         return float(self.coordinates.data.w @ per_sample + lam + self.problem.penalty_value(b) + self.linear @ b)
 
+    def arguments(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
+        """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
+        return kernels.arguments(theta, self.coordinates.data, pool)
+
     def values(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
         """L(a) - lam cost of every cut; shape (C,)."""
-        return log_loss(kernels.arguments(theta, self.coordinates.data.x, pool)) - pool.cost * theta[-1]
+        return log_loss(self.arguments(theta, pool)) - pool.cost * theta[-1]
 
     def separate(
         self, theta: np.ndarray, threshold: np.ndarray, pool: kernels.Pool
     ) -> tuple[np.ndarray, np.ndarray, kernels.Pool]:
         """``kernels.separate``: values (N,) of the worst cuts, and those above the threshold that the pool lacks."""
         data, code = self.coordinates.data, self.best_code(theta)
-        return kernels.separate(theta, code, data, self.costs, self.label_cost, threshold, pool)
+        f, score = kernels.scores(theta, data)
+        return kernels.separate(f, score, theta[-1], code, data, self.costs, self.label_cost, threshold, pool)
 
     def best_code(self, theta: np.ndarray) -> np.ndarray:
         """The highest and the lowest score of any code, less that of the commonest level; nan if there are levels only.

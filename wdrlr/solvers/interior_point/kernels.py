@@ -1,28 +1,36 @@
 """Compiled loops of the tailored solver: separation, the pool of cuts, the Newton system, the dual point.
 
 Coordinates. ``theta`` has the length E: theta[0] the intercept, theta[1 : 1 + n] the slopes of the numbers, then one
-score for every level but the most common one of each feature (score 0), then for a feature with four or more levels
-its top and its bottom (see ``coordinates``), and last lam. The argument of a cut's log-loss is
+score for every level but the most common one of each feature (score 0), then tops, bottoms and sizes (see
+``coordinates``), and last lam. The score of sample i is f_i = theta[0] + x_i . theta[1 : 1 + n] + sum of its levels'
+scores. A cut changes some features of its sample; the argument of its log-loss is
 
-    a = sign * (theta[0] + x_i . theta[1 : 1 + n] + sum of theta[e] over the entries e of the cut),
+    a = sign * (f_i + sum over its changes of theta[e] - score of the level that was there),
 
-so a cut is a sign, a cost and a short list of entries. A cut that changes a feature with a top uses the top (or
+e the coordinate that a change leads to, -1 for a score of 0. A cut that changes a feature with a top uses the top (or
 bottom) in place of the level moved to: the adversary moves there whichever level it is, so ties need no cuts.
 
 Notation, with that of ``model.problem``: N samples, C cuts, E coordinates; of each cut ``mult`` is the multiplier and
-``slack`` the slack, t the slope of its log-loss.
+``slack`` the slack, t the slope of its log-loss. R is the row of a cut, a = R theta, and R_i the row of f_i. What
+numbers do in f and in sums over the samples is left to BLAS.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import blas
 
-from wdrlr.solvers.interior_point.compilation import jit
+from wdrlr.solvers.interior_point.compilation import helper, jit
 
 NO_CURVE = 1e-14
-"""Weight of R R' below which a cut is left out of ``gram``."""
+"""Weight of R R' below which ``gram`` takes the slope of a changed cut for 0."""
+ROWS_AT_ONCE = 2048
+"""That BLAS multiplies, in ``gram``."""
+UNCHANGED = -2
+"""In place of the coordinate that a change leads to."""
 LIGHT = 1e-3
 """Times w_i: lighter cuts give no mass in ``absorb``."""
 BENT = 0.1
@@ -37,9 +45,9 @@ class Pool(NamedTuple):
     start: np.ndarray  # (N + 1,): the cuts of sample i are start[i] : start[i + 1]
     sign: np.ndarray  # (C,): a = sign * f, that is -1 times the label of the cut
     cost: np.ndarray  # (C,): transport cost
-    ends: np.ndarray  # (C + 1,): the entries of cut c are entry[ends[c] : ends[c + 1]]
-    entry: np.ndarray  # coordinates beyond intercept and numbers that f sums up
-    n_changes: np.ndarray  # (C,): changed categorical features
+    ends: np.ndarray  # (C + 1,): the changes of cut c are ends[c] : ends[c + 1]
+    feature: np.ndarray  # (changes,): ascending within a cut
+    entry: np.ndarray  # (changes,): the coordinate that a change leads to, -1 for the most common level
 
     @property
     def n_cuts(self) -> int:
@@ -62,6 +70,9 @@ class Data(NamedTuple):
     offsets: np.ndarray  # (m + 1,): the levels of feature j are offsets[j] : offsets[j + 1]
     column: np.ndarray  # (levels,): the coordinate of a level's score, -1 for the most common level
     top: np.ndarray  # (2, m): the coordinates of a feature's top and bottom, -1 for none
+    narrow: np.ndarray  # the coordinates of the levels of features with few levels, ascending
+    place: np.ndarray  # (levels,): 1 + n + the place of a level's coordinate among these, -1 for none
+    wide: np.ndarray  # the other features
 
 
 class LevelCosts(NamedTuple):
@@ -72,140 +83,105 @@ class LevelCosts(NamedTuple):
     matrix: np.ndarray  # row by row, from the row's level to the column's
 
 
-def empty_pool(n_samples: int, E: int) -> Pool:
-    """A pool without cuts for E coordinates."""
-    return Pool(
-        np.zeros(n_samples + 1, np.int64),
-        np.zeros(0),
-        np.zeros(0),
-        np.zeros(1, np.int64),
-        np.zeros(0, np.int16 if E < 2**15 else np.int32),
-        np.zeros(0, np.int32),
-    )
+class Steps(NamedTuple):
+    """Changes of levels that pay, see ``_paying_steps``, and the features in which there are any."""
+
+    start: np.ndarray
+    numbers: np.ndarray
+    target: np.ndarray
+    paying: np.ndarray  # features; those of side s are paying[of_side[s] : of_side[s + 1]]
+    of_side: np.ndarray  # (3,)
+
+
+def empty_pool(n_samples: int) -> Pool:
+    """A pool without cuts."""
+    none = np.zeros(0, np.int32)
+    return Pool(np.zeros(n_samples + 1, np.int64), np.zeros(0), np.zeros(0), np.zeros(1, np.int64), none, none)
 
 
 # ---------------------------------------------------------------- separation (Algorithm 2) and the pool
 
 
-@jit
+@helper
 def _log_loss(a: float) -> float:
     return a + np.log1p(np.exp(-a)) if a > 0 else np.log1p(np.exp(a))
 
 
 @jit
-def _best_moves(score: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For every level the gain and the code of the best other level that raises (row 0) or lowers (row 1) f."""
-    gain = np.full((2, score.size), -1.0)
-    best = np.full((2, score.size), -1, np.int32)
-    for j in range(offsets.size - 1):
-        for side in range(2):
-            sign = 1.0 - 2.0 * side
-            first, second = -1, -1
-            for v in range(offsets[j], offsets[j + 1]):
+def _paying_steps(
+    score: np.ndarray,
+    best_code: np.ndarray,
+    offsets: np.ndarray,
+    costs: LevelCosts,
+    lam: float,
+    start: np.ndarray,
+    numbers: np.ndarray,
+    target: np.ndarray,
+) -> None:
+    """Fill in the steps along the envelope of each feature from each level (see ``separation``) with gain > lam cost.
+
+    Parameters
+    ----------
+    start : (2 V + 1,), the steps of level v are start[v] : start[v + 1] for cuts with a = f, and those of V + v with
+        a = -f, V the number of all levels
+    numbers : (steps, 5), gain, cost, gain / cost, which falls from step to step, e^gain and e^(-lam cost)
+    target : (steps,), the level that the step leads to, -1 for the best code
+    """
+    V = score.size
+    start[0] = 0
+    q = 0
+    for side in range(2):
+        sign = 1.0 - 2.0 * side
+        for j in range(offsets.size - 1):
+            begin, end = offsets[j], offsets[j + 1]
+            given = costs.start[j] < costs.start[j + 1]
+            coded = np.isfinite(best_code[side, j])
+            first, second = -1, -1  # the best levels
+            for v in range(begin, end):
                 if first < 0 or sign * score[v] > sign * score[first]:
                     first, second = v, first
                 elif second < 0 or sign * score[v] > sign * score[second]:
                     second = v
-            for v in range(offsets[j], offsets[j + 1]):
-                u = second if v == first else first
-                if u >= 0:
-                    best[side, v] = u
-                    gain[side, v] = sign * (score[u] - score[v])
-    return gain, best
-
-
-@jit
-def _cost(costs: LevelCosts, offsets: np.ndarray, j: int, old: int, new: int) -> float:
-    """What it costs to change feature j from one level to another; levels counted through."""
-    if costs.start[j] == costs.start[j + 1]:
-        return costs.single[j] if old != new else 0.0
-    return costs.matrix[costs.start[j] + (old - offsets[j]) * (offsets[j + 1] - offsets[j]) + new - offsets[j]]
-
-
-@jit
-def _with_room(numbers: np.ndarray, target: np.ndarray, more: int) -> tuple[np.ndarray, np.ndarray]:
-    """The arrays, if need be with room for twice as many steps and more."""
-    if len(target) >= more:
-        return numbers, target
-    longer, targets = np.empty((2 * more, 3)), np.empty(2 * more, np.int32)
-    longer[: len(target)], targets[: len(target)] = numbers, target
-    return longer, targets
-
-
-@jit
-def _paying_steps(
-    score: np.ndarray, best_code: np.ndarray, data: Data, costs: LevelCosts, lam: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The steps along the envelope of each feature from each level (see ``separation``) that pay: gain > lam cost.
-
-    Returns
-    -------
-    start : (2 V + 1,), the steps of level v are start[v] : start[v + 1] for cuts with a = f, and those of V + v with
-        a = -f, V the number of all levels
-    numbers : (number of steps, 3), gain, cost, and gain / cost, which falls from step to step
-    target : (number of steps,), the level that the step leads to, -1 for the best code
-    """
-    V = score.size
-    gain, best = _best_moves(score, data.offsets)
-    start = np.zeros(2 * V + 1, np.int64)
-    numbers, target = np.empty((2 * V, 3)), np.empty(2 * V, np.int32)
-    q = 0
-    for side in range(2):
-        sign = 1.0 - 2.0 * side
-        for j in range(data.offsets.size - 1):
-            coded = np.isfinite(best_code[side, j])
-            for v in range(data.offsets[j], data.offsets[j + 1]):
-                numbers, target = _with_room(numbers, target, q + 1)
-                if costs.start[j] < costs.start[j + 1]:
-                    numbers, target, q = _envelope(score, sign, data.offsets, costs, j, v, lam, numbers, target, q)
-                else:
-                    g = sign * (best_code[side, j] - score[v]) if coded else gain[side, v]
-                    if g > lam * costs.single[j]:
-                        numbers[q] = g, costs.single[j], g / costs.single[j]
-                        target[q] = -1 if coded else best[side, v]
+            for v in range(begin, end):
+                here, paid, last = v, 0.0, np.inf
+                while given:  # the next step is the steepest
+                    to, steepest, highest, dearest = -1, lam, 0.0, 0.0
+                    for u in range(begin, end):
+                        price = costs.matrix[costs.start[j] + (v - begin) * (end - begin) + u - begin]
+                        higher, dearer = sign * (score[u] - score[here]), max(price - paid, 0.0)
+                        if higher <= 0 or not np.isfinite(dearer):
+                            continue
+                        chord = higher / dearer if dearer > 0 else np.inf
+                        if chord > steepest or (chord == steepest and to >= 0 and higher > highest):
+                            to, steepest, highest, dearest = u, chord, higher, dearer
+                    if to < 0:
+                        break
+                    last = min(steepest, last)  # rounding could make it rise
+                    numbers[q, 0] = highest
+                    numbers[q, 1] = dearest
+                    numbers[q, 2] = last
+                    target[q] = to
+                    here, paid = to, paid + dearest
+                    q += 1
+                best = second if v == first else first
+                if not given and (coded or best >= 0):
+                    gain = sign * ((best_code[side, j] if coded else score[best]) - score[v])
+                    if gain > lam * costs.single[j]:
+                        numbers[q, 0] = gain
+                        numbers[q, 1] = costs.single[j]
+                        numbers[q, 2] = gain / costs.single[j]
+                        target[q] = -1 if coded else best
                         q += 1
                 start[side * V + v + 1] = q
-    return start, numbers[:q], target[:q]
+    for k in range(q):
+        numbers[k, 3] = np.exp(min(numbers[k, 0], 700.0))
+        numbers[k, 4] = np.exp(-lam * numbers[k, 1])
 
 
-@jit
-def _envelope(
-    score: np.ndarray,
-    sign: float,
-    offsets: np.ndarray,
-    costs: LevelCosts,
-    j: int,
-    v: int,
-    lam: float,
-    numbers: np.ndarray,
-    target: np.ndarray,
-    q: int,
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Add the steps that pay from level v of feature j to those in hand; the next one is the steepest."""
-    here, paid, last = v, 0.0, np.inf
-    while True:
-        to, steepest, highest = -1, lam, 0.0
-        for u in range(offsets[j], offsets[j + 1]):
-            higher, dearer = sign * (score[u] - score[here]), max(_cost(costs, offsets, j, v, u) - paid, 0.0)
-            if higher <= 0 or not np.isfinite(dearer):
-                continue
-            chord = higher / dearer if dearer > 0 else np.inf
-            if chord > steepest or (chord == steepest and to >= 0 and higher > highest):
-                to, steepest, highest = u, chord, higher
-        if to < 0:
-            return numbers, target, q
-        numbers, target = _with_room(numbers, target, q + 1)
-        dearer = max(_cost(costs, offsets, j, v, to) - paid, 0.0)
-        last = min(steepest, last)  # rounding could make it rise
-        numbers[q] = highest, dearer, last
-        target[q] = to
-        here, paid = to, paid + dearer
-        q += 1
-
-
-@jit
 def separate(
-    theta: np.ndarray,
+    f: np.ndarray,
+    score: np.ndarray,
+    lam: float,
     best_code: np.ndarray,
     data: Data,
     costs: LevelCosts,
@@ -221,7 +197,7 @@ def separate(
 
     Parameters
     ----------
-    theta : (E,), lam >= 0, tops at or above and bottoms at or below the scores of their levels
+    f, score : (N,) and (levels,), see ``scores``; lam >= 0
     best_code : (2, m), the highest and the lowest score of any code of a feature, nan where it has levels only
     costs, label_cost : of changing a level and the label; inf: labels are never changed
     threshold : (N,), a label whose worst value is above it yields its worst cut, unless the pool has that cut
@@ -234,117 +210,113 @@ def separate(
     new : Pool of the new cuts in this order; its ``start`` is the old pool's and means nothing
     """
     N, m = data.z.shape
-    n = data.x.shape[1]
-    lam = theta[theta.size - 1]
-    score = np.zeros(data.column.size)
-    for v in range(score.size):
-        if data.column[v] >= 0:
-            score[v] = theta[data.column[v]]
-    start, numbers, target = _paying_steps(score, best_code, data, costs, lam)
-    growth, decay = np.exp(np.minimum(numbers[:, 0], 700.0)), np.exp(-lam * numbers[:, 1])
-    paying, n_paying = _paying_features(start, data.offsets)
+    V = len(score)
+    n_steps = 2 * (V + len(costs.matrix))  # at most, since each step from a level leads to a higher one
+    start, numbers, target = np.empty(2 * V + 1, np.int64), np.empty((n_steps, 5)), np.empty(n_steps, np.int32)
+    _paying_steps(score, best_code, data.offsets, costs, lam, start, numbers, target)
+    ranges = start[np.arange(2)[:, None] * V + data.offsets]  # those of a feature
+    side, paying = map(np.ascontiguousarray, np.nonzero(ranges[:, 1:] > ranges[:, :-1]))
+    of_side = np.array([0, np.count_nonzero(side == 0), len(side)])
+    worst, owner = np.empty(N), np.empty(2 * N, np.int32)
+    new = Pool(
+        pool.start,
+        np.empty(2 * N),
+        np.empty(2 * N),
+        np.zeros(2 * N + 1, np.int64),
+        np.empty(2 * N * m, np.int32),
+        np.empty(2 * N * m, np.int32),
+    )
+    step, feature, codes = np.empty(V, np.int64), np.empty(V, np.int64), np.empty(m, np.int64)
+    steps = Steps(start, numbers, target, paying, of_side)
+    Q = _worst_cuts(f, score, lam, data, steps, label_cost, threshold, pool, new, owner, worst, step, feature, codes)
+    changes = new.ends[Q]
+    found = Pool(new.start, new.sign[:Q], new.cost[:Q], new.ends[: Q + 1], new.feature[:changes], new.entry[:changes])
+    return worst, owner[:Q], found
 
-    worst = np.empty(N)
-    q, size = 0, max(64, 4 * N)
-    owner = np.empty(2 * N, np.int32)
-    sign = np.empty(2 * N)
-    cost = np.empty(2 * N)
-    n_changes = np.empty(2 * N, np.int32)
-    ends = np.zeros(2 * N + 1, np.int64)
-    entry = np.empty(size, pool.entry.dtype)
-    most = 0  # steps of one sample
-    for j in range(m):
-        widest = 0
-        for v in range(data.offsets[j], data.offsets[j + 1]):
-            for row in (v, score.size + v):
-                widest = max(widest, start[row + 1] - start[row])
-        most += widest
-    step = np.empty(most, np.int64)
-    feature = np.empty(most, np.int32)
-    codes = np.empty(m, np.int32)
+
+@jit
+def _worst_cuts(
+    f: np.ndarray,
+    score: np.ndarray,
+    lam: float,
+    data: Data,
+    steps: Steps,
+    label_cost: float,
+    threshold: np.ndarray,
+    pool: Pool,
+    new: Pool,
+    owner: np.ndarray,
+    worst: np.ndarray,
+    step: np.ndarray,
+    feature: np.ndarray,
+    codes: np.ndarray,
+) -> int:
+    """Fill in what ``separate`` returns; the number of new cuts. The last three are room to work in, V and m long."""
+    N, m = data.z.shape
+    q = 0
     for i in range(N):
-        f = theta[0]
-        for r in range(n):
-            f += data.x[i, r] * theta[1 + r]
-        for j in range(m):
-            f += score[data.z[i, j]]
         worst[i] = -np.inf
         for flip in range(2 if np.isfinite(label_cost) else 1):
             sgn = data.y[i] if flip else -data.y[i]
             side = 0 if sgn > 0 else 1
             first = side * score.size
-            count = _sort_steps(data.z[i], first, start, numbers, paying[side, : n_paying[side]], step, feature)
-            d = _best_count(sgn * f, numbers, growth, decay, lam, step[:count])
+            count = _sort_steps(data.z[i], side, first, steps, step, feature)
+            d = _best_count(sgn * f[i], steps.numbers, lam, step, count)
             gained, spent = 0.0, 0.0
             for k in range(d):
-                gained += numbers[step[k], 0]
-                spent += numbers[step[k], 1]
+                gained += steps.numbers[step[k], 0]
+                spent += steps.numbers[step[k], 1]
             if flip:
                 spent += label_cost
-            value = _log_loss(sgn * f + gained) - lam * spent
+            value = _log_loss(sgn * f[i] + gained) - lam * spent
             worst[i] = max(worst[i], value)
             if value <= threshold[i]:
                 continue
 
             for j in range(m):
-                codes[j] = data.column[data.z[i, j]]
-            changes = 0
+                codes[j] = UNCHANGED
             for k in range(d):
                 j = feature[k]
-                changes += step[k] == start[first + data.z[i, j]]  # the first step of its feature
-                codes[j] = data.top[side, j] if data.top[side, j] >= 0 else data.column[target[step[k]]]
-            end = ends[q]
-            if end + m > entry.size:
-                longer = np.empty(2 * entry.size + m, entry.dtype)
-                longer[:end] = entry[:end]
-                entry = longer
+                codes[j] = data.top[side, j] if data.top[side, j] >= 0 else data.column[steps.target[step[k]]]
+            begin, end = new.ends[q], new.ends[q]
             for j in range(m):
-                if codes[j] >= 0:
-                    entry[end] = codes[j]
+                if codes[j] != UNCHANGED:
+                    new.feature[end] = j
+                    new.entry[end] = codes[j]
                     end += 1
-            if _is_known(pool, i, sgn, changes, entry, ends[q], end):
+            known = False
+            for c in range(pool.start[i], pool.start[i + 1]):
+                old, length = pool.ends[c], pool.ends[c + 1] - pool.ends[c]
+                if pool.sign[c] != sgn or length != end - begin:
+                    continue
+                k = 0
+                while (
+                    k < length
+                    and pool.entry[old + k] == new.entry[begin + k]
+                    and pool.feature[old + k] == new.feature[begin + k]
+                ):
+                    k += 1
+                known |= k == length
+            if known:
                 continue
             owner[q] = i
-            sign[q] = sgn
-            n_changes[q] = changes
-            cost[q] = spent
+            new.sign[q] = sgn
+            new.cost[q] = spent
             q += 1
-            ends[q] = end
-    return worst, owner[:q], Pool(pool.start, sign[:q], cost[:q], ends[: q + 1], entry[: ends[q]], n_changes[:q])
+            new.ends[q] = end
+    return q
 
 
-@jit
-def _paying_features(start: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The features in which a change of some level pays, (2, m) by side, and how many there are (2,)."""
-    m, V = offsets.size - 1, offsets[-1]
-    paying = np.zeros((2, m), np.int32)
-    n_paying = np.zeros(2, np.int32)
-    for side in range(2):
-        for j in range(m):
-            if start[side * V + offsets[j + 1]] > start[side * V + offsets[j]]:
-                paying[side, n_paying[side]] = j
-                n_paying[side] += 1
-    return paying, n_paying
-
-
-@jit
-def _sort_steps(
-    z: np.ndarray,
-    first: int,
-    start: np.ndarray,
-    numbers: np.ndarray,
-    paying: np.ndarray,
-    step: np.ndarray,
-    feature: np.ndarray,
-) -> int:
+@helper
+def _sort_steps(z: np.ndarray, side: int, first: int, steps: Steps, step: np.ndarray, feature: np.ndarray) -> int:
     """Fill in the steps that pay of a sample with levels z, the steepest first, and their features; the count."""
     count = 0
-    for k in range(paying.size):
-        j = paying[k]
-        for q in range(start[first + z[j]], start[first + z[j] + 1]):
-            steepness = numbers[q, 2]
+    for k in range(steps.of_side[side], steps.of_side[side + 1]):
+        j = steps.paying[k]
+        for q in range(steps.start[first + z[j]], steps.start[first + z[j] + 1]):
+            steepness = steps.numbers[q, 2]
             at = count
-            while at > 0 and numbers[step[at - 1], 2] < steepness:
+            while at > 0 and steps.numbers[step[at - 1], 2] < steepness:
                 step[at] = step[at - 1]
                 feature[at] = feature[at - 1]
                 at -= 1
@@ -354,29 +326,27 @@ def _sort_steps(
     return count
 
 
-@jit
-def _best_count(
-    a: float, numbers: np.ndarray, growth: np.ndarray, decay: np.ndarray, lam: float, step: np.ndarray
-) -> int:
+@helper
+def _best_count(a: float, numbers: np.ndarray, lam: float, step: np.ndarray, count: int) -> int:
     """The d that maximises L(a + the gains of the first d steps) - lam * their cost.
 
     Where nothing overflows, as the d that maximises (1 + e^a ...) e^(-lam cost), which takes no logarithms.
     """
     best, size = 0, abs(a)
-    for q in step:
-        size += numbers[q, 0] + lam * numbers[q, 1]
+    for k in range(count):
+        size += numbers[step[k], 0] + lam * numbers[step[k], 1]
     if size < 600.0:
         odds, discount = np.exp(a), 1.0
         highest = 1.0 + odds
-        for k in range(step.size):
-            odds *= growth[step[k]]
-            discount *= decay[step[k]]
+        for k in range(count):
+            odds *= numbers[step[k], 3]
+            discount *= numbers[step[k], 4]
             if (1.0 + odds) * discount > highest:
                 highest = (1.0 + odds) * discount
                 best = k + 1
         return best
     highest, price = _log_loss(a), 0.0
-    for k in range(step.size):
+    for k in range(count):
         a += numbers[step[k], 0]
         price += lam * numbers[step[k], 1]
         value = _log_loss(a) - price
@@ -386,22 +356,6 @@ def _best_count(
     return best
 
 
-@jit
-def _is_known(pool: Pool, i: int, sign: float, n_changes: int, entry: np.ndarray, begin: int, end: int) -> bool:
-    for c in range(pool.start[i], pool.start[i + 1]):
-        if pool.sign[c] != sign or pool.n_changes[c] != n_changes or pool.ends[c + 1] - pool.ends[c] != end - begin:
-            continue
-        same = True
-        for k in range(end - begin):
-            if pool.entry[pool.ends[c] + k] != entry[begin + k]:
-                same = False
-                break
-        if same:
-            return True
-    return False
-
-
-@jit
 def merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool) -> tuple[Pool, np.ndarray]:
     """The pool without the cuts that are not kept, and with the new ones behind the old ones of each sample.
 
@@ -416,66 +370,134 @@ def merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool) -> tuple[P
     merged : Pool
     old : where each of its cuts was in ``pool``, -1 for a new one
     """
-    N = pool.start.size - 1
-    C = owner.size + keep.sum()
-    length = new.ends[owner.size]
-    for c in range(pool.sign.size):
-        if keep[c]:
-            length += pool.ends[c + 1] - pool.ends[c]
-    start = np.zeros(N + 1, np.int64)
-    sign = np.empty(C)
-    cost = np.empty(C)
-    ends = np.zeros(C + 1, np.int64)
-    entry = np.empty(length, pool.entry.dtype)
-    n_changes = np.empty(C, np.int32)
-    old = np.full(C, -1, np.int64)
+    n_cuts, length = np.count_nonzero(keep) + len(owner), np.diff(pool.ends)[keep].sum() + new.ends[-1]
+    both = Pool(
+        pool.start,
+        np.concatenate([pool.sign, new.sign]),
+        np.concatenate([pool.cost, new.cost]),
+        np.concatenate([pool.ends, pool.ends[-1] + new.ends[1:]]),
+        np.concatenate([pool.feature, new.feature]),
+        np.concatenate([pool.entry, new.entry]),
+    )
+    merged = Pool(
+        np.zeros(len(pool.start), np.int64),
+        np.empty(n_cuts),
+        np.empty(n_cuts),
+        np.zeros(n_cuts + 1, np.int64),
+        np.empty(length, np.int32),
+        np.empty(length, np.int32),
+    )
+    old = np.empty(n_cuts, np.int64)
+    _merge(both, keep, owner, merged, old)
+    return merged, old
+
+
+@jit
+def _merge(both: Pool, keep: np.ndarray, owner: np.ndarray, merged: Pool, old: np.ndarray) -> None:
+    """Fill in what ``merge`` returns; in ``both``, the new cuts stand behind the old ones."""
     k, u = 0, 0
-    for i in range(N):
-        for c in range(pool.start[i], pool.start[i + 1]):
+    for i in range(both.start.size - 1):
+        for c in range(both.start[i], both.start[i + 1]):
             if keep[c]:
                 old[k] = c
-                k = _copy(pool, c, sign, cost, ends, entry, n_changes, k)
+                k += 1
         while u < owner.size and owner[u] == i:
-            k = _copy(new, u, sign, cost, ends, entry, n_changes, k)
+            old[k] = keep.size + u
+            k += 1
             u += 1
-        start[i + 1] = k
-    return Pool(start, sign, cost, ends, entry, n_changes), old
+        merged.start[i + 1] = k
+    at = 0
+    for k in range(old.size):
+        c = old[k]
+        merged.sign[k] = both.sign[c]
+        merged.cost[k] = both.cost[c]
+        for e in range(both.ends[c], both.ends[c + 1]):
+            merged.feature[at] = both.feature[e]
+            merged.entry[at] = both.entry[e]
+            at += 1
+        merged.ends[k + 1] = at
+        if c >= keep.size:
+            old[k] = -1
+
+
+# ---------------------------------------------------------------- sums over the samples' levels and the cuts' changes
+
+
+def scores(theta: np.ndarray, data: Data) -> tuple[np.ndarray, np.ndarray]:
+    """f of every sample (N,), or its change if ``theta`` is a direction, and the score of every level."""
+    score = np.where(data.column >= 0, theta[data.column], 0.0)
+    f = np.full(len(data.w), theta[0])
+    if data.x.shape[1]:
+        f += data.x @ theta[1 : 1 + data.x.shape[1]]
+    _add_scores(f, score, data.z)
+    return f, score
 
 
 @jit
-def _copy(
-    pool: Pool,
-    c: int,
-    sign: np.ndarray,
-    cost: np.ndarray,
-    ends: np.ndarray,
-    entry: np.ndarray,
-    n_changes: np.ndarray,
-    k: int,
-) -> int:
-    sign[k], cost[k], n_changes[k] = pool.sign[c], pool.cost[c], pool.n_changes[c]
-    at = ends[k]
-    for e in range(pool.ends[c], pool.ends[c + 1]):
-        entry[at] = pool.entry[e]
-        at += 1
-    ends[k + 1] = at
-    return k + 1
+def _add_scores(f: np.ndarray, score: np.ndarray, z: np.ndarray) -> None:
+    for i in range(z.shape[0]):
+        total = f[i]
+        for j in range(z.shape[1]):
+            total += score[z[i, j]]
+        f[i] = total
 
 
-@jit
-def arguments(theta: np.ndarray, x: np.ndarray, pool: Pool) -> np.ndarray:
+def arguments(theta: np.ndarray, data: Data, pool: Pool) -> np.ndarray:
     """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
-    a = np.empty(pool.sign.size)
-    for i in range(pool.start.size - 1):
-        base = theta[0]
-        for r in range(x.shape[1]):
-            base += x[i, r] * theta[1 + r]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            total = base
-            for e in range(pool.ends[c], pool.ends[c + 1]):
-                total += theta[pool.entry[e]]
-            a[c] = pool.sign[c] * total
+    f, score = scores(theta, data)
+    a = np.empty(pool.n_cuts)
+    _arguments(theta, f, score, data.z, pool, a)
     return a
+
+
+@jit
+def _arguments(theta: np.ndarray, f: np.ndarray, score: np.ndarray, z: np.ndarray, pool: Pool, a: np.ndarray) -> None:
+    for i in range(f.size):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            total = f[i]
+            for k in range(pool.ends[c], pool.ends[c + 1]):
+                total -= score[z[i, pool.feature[k]]]
+                if pool.entry[k] >= 0:
+                    total += theta[pool.entry[k]]
+            a[c] = pool.sign[c] * total
+
+
+def sum_rows(force: np.ndarray, E: int, data: Data, pool: Pool) -> np.ndarray:
+    """sum_c force_c R_c, R_c without its sign; shape (E,). Every sample has a cut."""
+    total = np.add.reduceat(force, pool.start[:-1])
+    result = _sum_samples(total, E, data)
+    _add_changes(result, force, data.column, data.z, pool)
+    return result
+
+
+def _sum_samples(total: np.ndarray, E: int, data: Data) -> np.ndarray:
+    """sum_i total_i R_i"""
+    result = np.zeros(E)
+    result[0] = total.sum()
+    if data.x.shape[1]:
+        result[1 : 1 + data.x.shape[1]] = total @ data.x
+    _add_levels(result, total, data.column, data.z)
+    return result
+
+
+@jit
+def _add_levels(result: np.ndarray, total: np.ndarray, column: np.ndarray, z: np.ndarray) -> None:
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            if column[z[i, j]] >= 0:
+                result[column[z[i, j]]] += total[i]
+
+
+@jit
+def _add_changes(result: np.ndarray, force: np.ndarray, column: np.ndarray, z: np.ndarray, pool: Pool) -> None:
+    for i in range(pool.start.size - 1):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            for k in range(pool.ends[c], pool.ends[c + 1]):
+                home = column[z[i, pool.feature[k]]]
+                if home >= 0:
+                    result[home] -= force[c]
+                if pool.entry[k] >= 0:
+                    result[pool.entry[k]] += force[c]
 
 
 @jit
@@ -509,203 +531,196 @@ def raise_s(
 # ---------------------------------------------------------------- the Newton system
 
 
-@jit
-def gram(E: int, x: np.ndarray, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The Newton matrix of the cuts with s, slacks and multipliers eliminated; shape (E, E).
+def gram(E: int, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    """The Newton matrix of the cuts with s, slacks and multipliers eliminated: the lower triangle of an (E, E) matrix.
 
         sum_c mult t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ],   D = mult / slack
 
-    with R the row of a cut (a = R theta), A = (t R, -cost) its gradient, and the sums over the cuts of sample i. A
-    sample with one cut only has nothing in the bracket. Cuts without changed features have the same entries and
-    share one outer product, and the last term needs one a sample. A changed cut whose weight of R R',
-    mult t (1 - t) + D t^2, is below NO_CURVE is left out of the parts with R, and so are the unchanged ones of a
-    sample together. Needs multipliers >= 0 and slacks > 0.
+    with A = (t R, -cost) the gradient of a cut, and the sums over the cuts of sample i. A sample with one cut only has
+    nothing in the bracket. R is R_i and the few entries of the changes: all R_i R_i' of a sample share one weight,
+    and what changes add takes products with these entries only. A changed cut whose weight of R R',
+    mult t (1 - t) + D t^2, is below NO_CURVE counts as if t = 0. Needs multipliers >= 0 and slacks > 0.
     """
-    n, last = x.shape[1], E - 1
-    M = np.zeros((E, E))
-    mean = np.zeros(E)  # sum_c D A of one sample, on its entries
-    curve_on = np.zeros(E)  # sum_c of the weights of R R', on its entries
-    touched = np.empty(E, np.int32)
-    seen = np.zeros(E, np.bool_)
-    for i in range(pool.start.size - 1):
-        begin, end = pool.start[i], pool.start[i + 1]
-        single = end - begin == 1
-        changes = False
-        home, n_touched = -1, 0
-        sum_D, sum_curve, mean_0, mean_lam = 0.0, 0.0, 0.0, 0.0
-        home_curve, home_g, home_lam = 0.0, 0.0, 0.0
-        for c in range(begin, end):
-            D = 0.0 if single else mult[c] / slack[c]
-            curve = mult[c] * t[c] * (1 - t[c]) + D * t[c] * t[c]
-            g = D * t[c] * pool.sign[c]
-            sum_D += D
-            sum_curve += curve
-            mean_0 += g
-            mean_lam += D * pool.cost[c]
-            M[last, last] += D * pool.cost[c] * pool.cost[c]
-            if pool.n_changes[c] == 0:
-                home = c
-                home_curve += curve
-                home_g += g
-                home_lam += g * pool.cost[c]
-                continue
-            if curve < NO_CURVE:
-                continue
-            changes = True
-            M[0, last] -= g * pool.cost[c]
-            for r in range(n):
-                M[1 + r, last] -= g * pool.cost[c] * x[i, r]
-            n_touched = _add_outer(M, pool, c, curve, g, g * pool.cost[c], mean, curve_on, seen, touched, n_touched)
-        if home >= 0:
-            if not changes and sum_D > 0:  # the bracket is a multiple of the one outer product: add it in one go
-                home_curve -= home_g * home_g / sum_D
-                sum_curve -= mean_0 * mean_0 / sum_D
-                home_lam -= home_g * mean_lam / sum_D
-                M[last, last] -= mean_lam * mean_lam / sum_D
-                sum_D = 0.0
-            M[0, last] -= home_lam
-            for r in range(n):
-                M[1 + r, last] -= home_lam * x[i, r]
-            if home_curve > NO_CURVE:
-                n_touched = _add_outer(
-                    M, pool, home, home_curve, home_g, home_lam, mean, curve_on, seen, touched, n_touched
-                )
-        _add_numbers(M, x[i], sum_curve, curve_on, touched, n_touched)
-        if sum_D > 0:
-            _subtract_mean(M, x[i], sum_D, mean_0, mean_lam, mean, touched, n_touched)
-        for k in range(n_touched):
-            mean[touched[k]] = 0.0
-            curve_on[touched[k]] = 0.0
-            seen[touched[k]] = False
-    # Each pair of coordinates was added on one side of the diagonal or the other.
-    for r in range(E):
-        for q in range(r):
-            M[r, q] += M[q, r]
-            M[q, r] = M[r, q]
+    N, n = data.x.shape
+    M, of_changes = np.zeros((E, E)), np.zeros((3, E))
+    weight, of_lam = np.empty(N), np.empty(N)
+    touched, seen = np.empty(E, np.int32), np.zeros(E, np.bool_)
+    where, value = np.empty(2 * data.z.shape[1], np.int32), np.empty(2 * data.z.shape[1])
+    _add_changed_cuts(
+        M, weight, of_lam, of_changes, touched, seen, where, value, data.x, data.z, data.column, pool, t, mult, slack
+    )
+    M[E - 1] += _sum_samples(of_lam, E, data)
+    _add_wide(M, weight, data.x, data.z, data.column, data.wide)
+    own = np.concatenate([np.arange(1 + n), data.narrow])
+    product = np.zeros((len(own), len(own)))
+    for first in range(0, N, ROWS_AT_ONCE):
+        rows = _weighted_rows(slice(first, first + ROWS_AT_ONCE), weight, data, len(own))
+        product += blas.dsyrk(1.0, rows.T).T
+    M[np.ix_(own, own)] += product
     return M
 
 
+def _weighted_rows(some: slice, weight: np.ndarray, data: Data, width: int) -> np.ndarray:
+    """sqrt(weight_i) R_i of some samples on the intercept, the numbers and the levels of narrow features."""
+    root = np.sqrt(np.maximum(weight[some], 0.0))
+    rows = np.zeros((len(root), width))
+    rows[:, 0] = root
+    np.multiply(root[:, None], data.x[some], out=rows[:, 1 : 1 + data.x.shape[1]])
+    _fill_levels(rows, root, data.place, data.z[some])
+    return rows
+
+
 @jit
-def _add_numbers(
-    M: np.ndarray, x: np.ndarray, sum_curve: float, curve_on: np.ndarray, touched: np.ndarray, n_touched: int
+def _fill_levels(rows: np.ndarray, root: np.ndarray, place: np.ndarray, z: np.ndarray) -> None:
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            if place[z[i, j]] >= 0:
+                rows[i, place[z[i, j]]] = root[i]
+
+
+@jit
+def _add_wide(
+    M: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, column: np.ndarray, wide: np.ndarray
 ) -> None:
-    """The parts of sum curve R R' with the intercept or numbers, for the cuts of one sample, whose numbers are x."""
-    M[0, 0] += sum_curve
-    for r in range(x.size):
-        M[0, 1 + r] += sum_curve * x[r]
-        for q in range(r, x.size):
-            M[1 + r, 1 + q] += sum_curve * x[r] * x[q]
-        for k in range(n_touched):
-            M[1 + r, touched[k]] += x[r] * curve_on[touched[k]]
+    """M += sum_i weight_i R_i R_i' in the rows and columns of the levels of wide features."""
+    for i in range(z.shape[0]):
+        for k in range(wide.size):
+            e = column[z[i, wide[k]]]
+            if e < 0 or weight[i] == 0.0:
+                continue
+            M[e, 0] += weight[i]
+            for r in range(x.shape[1]):
+                M[e, 1 + r] += weight[i] * x[i, r]
+            at = 0  # among the wide features, whose pairs count once
+            for j in range(z.shape[1]):
+                if at < wide.size and wide[at] == j:
+                    at += 1
+                    if at - 1 > k:
+                        continue
+                other = column[z[i, j]]
+                if other >= 0:
+                    M[max(e, other), min(e, other)] += weight[i]
 
 
 @jit
-def _subtract_mean(
+def _add_changed_cuts(
     M: np.ndarray,
-    x: np.ndarray,
-    sum_D: float,
-    mean_0: float,
-    mean_lam: float,
-    mean: np.ndarray,
+    weight: np.ndarray,
+    of_lam: np.ndarray,
+    of_changes: np.ndarray,
     touched: np.ndarray,
-    n_touched: int,
-) -> None:
-    """M -= (sum D A)(sum D A)' / sum D for the cuts of one sample, whose numbers are x."""
-    last = M.shape[0] - 1
-    share = mean_0 / sum_D
-    M[0, 0] -= share * mean_0
-    M[0, last] += share * mean_lam
-    M[last, last] -= mean_lam * mean_lam / sum_D
-    for r in range(x.size):
-        part = share * x[r]
-        M[0, 1 + r] -= part * mean_0
-        M[1 + r, last] += part * mean_lam
-        for q in range(r, x.size):
-            M[1 + r, 1 + q] -= part * mean_0 * x[q]
-        for k in range(n_touched):
-            M[1 + r, touched[k]] -= part * mean[touched[k]]
-    for k in range(n_touched):
-        j = touched[k]
-        part = mean[j] / sum_D
-        M[0, j] -= part * mean_0
-        M[j, last] += part * mean_lam
-        if part != 0.0:
-            for k2 in range(k, n_touched):
-                M[j, touched[k2]] -= part * mean[touched[k2]]
-
-
-@jit
-def _add_outer(
-    M: np.ndarray,
-    pool: Pool,
-    c: int,
-    curve: float,
-    g: float,
-    g_lam: float,
-    mean: np.ndarray,
-    curve_on: np.ndarray,
     seen: np.ndarray,
-    touched: np.ndarray,
-    n_touched: int,
-) -> int:
-    """Add curve R R' and the lam column of one cut, on its entries; note which coordinates its sample touches."""
-    last = M.shape[0] - 1
-    for k in range(pool.ends[c], pool.ends[c + 1]):
-        j = pool.entry[k]
-        row = M[j]
-        for k2 in range(k, pool.ends[c + 1]):
-            row[pool.entry[k2]] += curve
-        M[0, j] += curve
-        row[last] -= g_lam
-        curve_on[j] += curve
-        mean[j] += g
-        if not seen[j]:
-            seen[j] = True
-            touched[n_touched] = j
-            n_touched += 1
-    return n_touched
-
-
-@jit
-def _add_row(gradient: np.ndarray, amount: float, i: int, x: np.ndarray, pool: Pool, c: int) -> None:
-    """gradient += amount * R (without the sign), R the row of cut c of sample i."""
-    gradient[0] += amount
-    for r in range(x.shape[1]):
-        gradient[1 + r] += amount * x[i, r]
-    for k in range(pool.ends[c], pool.ends[c + 1]):
-        gradient[pool.entry[k]] += amount
-
-
-@jit
-def gradient(
-    E: int,
+    where: np.ndarray,
+    value: np.ndarray,
     x: np.ndarray,
-    w: np.ndarray,
+    z: np.ndarray,
+    column: np.ndarray,
     pool: Pool,
     t: np.ndarray,
     mult: np.ndarray,
     slack: np.ndarray,
-    aim: np.ndarray,
+) -> None:
+    """The parts of ``gram`` in which changes or lam appear, and the weights of the others.
+
+    Parameters
+    ----------
+    M : (E, E), to be added to
+    weight, of_lam : (N,), to be filled: what has no changes is weight_i R_i R_i', and of_lam_i R_i in the last row
+    of_changes, touched, seen, where, value : room for sums over the cuts of a sample; zeros in the first and the third
+    """
+    last = M.shape[0] - 1
+    for i in range(pool.start.size - 1):
+        begin, end = pool.start[i], pool.start[i + 1]
+        n_touched = 0
+        sum_D, sum_curve, sum_g, sum_lam, sum_g_lam = 0.0, 0.0, 0.0, 0.0, 0.0
+        for c in range(begin, end):
+            D = mult[c] / slack[c] if end > begin + 1 else 0.0
+            curve = mult[c] * t[c] * (1 - t[c]) + D * t[c] * t[c]
+            g = D * t[c] * pool.sign[c]
+            if pool.ends[c] < pool.ends[c + 1] and curve < NO_CURVE:
+                curve, g = 0.0, 0.0
+            sum_D += D
+            sum_curve += curve
+            sum_g += g
+            sum_lam += D * pool.cost[c]
+            sum_g_lam += g * pool.cost[c]
+            M[last, last] += D * pool.cost[c] * pool.cost[c]
+            if curve == 0.0:
+                continue
+            size = 0
+            for k in range(pool.ends[c], pool.ends[c + 1]):
+                for side in range(2):
+                    e = column[z[i, pool.feature[k]]] if side == 0 else pool.entry[k]
+                    if e < 0:
+                        continue
+                    sign = -1.0 if side == 0 else 1.0
+                    where[size], value[size] = e, sign
+                    size += 1
+                    if not seen[e]:
+                        seen[e] = True
+                        touched[n_touched] = e
+                        n_touched += 1
+                    of_changes[0, e] += sign * curve
+                    of_changes[1, e] += sign * g
+                    of_changes[2, e] += sign * g * pool.cost[c]
+            for a in range(size):
+                part = curve * value[a]
+                for b in range(a):
+                    M[max(where[a], where[b]), min(where[a], where[b])] += part * value[b]
+                M[where[a], where[a]] += curve
+        if sum_D == 0.0:
+            sum_D = np.inf  # a lone cut: no bracket
+        weight[i] = sum_curve - sum_g * sum_g / sum_D
+        of_lam[i] = sum_g * sum_lam / sum_D - sum_g_lam
+        M[last, last] -= sum_lam * sum_lam / sum_D
+        for a in range(n_touched):
+            e = touched[a]
+            with_row = of_changes[0, e] - of_changes[1, e] * sum_g / sum_D
+            M[last, e] += of_changes[1, e] * sum_lam / sum_D - of_changes[2, e]
+            M[e, 0] += with_row
+            for r in range(x.shape[1]):
+                M[e, 1 + r] += with_row * x[i, r]
+            for j in range(z.shape[1]):
+                other = column[z[i, j]]
+                if other == e:
+                    M[e, e] += 2 * with_row
+                elif other >= 0:
+                    M[max(e, other), min(e, other)] += with_row
+            part = of_changes[1, e] / sum_D
+            for b in range(a + 1):
+                M[max(e, touched[b]), min(e, touched[b])] -= part * of_changes[1, touched[b]]
+        for a in range(n_touched):
+            seen[touched[a]] = False
+            of_changes[0, touched[a]] = of_changes[1, touched[a]] = of_changes[2, touched[a]] = 0.0
+
+
+def gradient(
+    E: int, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray
 ) -> np.ndarray:
     """What the cuts put on the right-hand side, sum_c A (aim_c - D_c (sum aim - w_i) / sum D); shape (E,).
 
     ``aim`` (C,): the multipliers that would reach the targets of the products at the present slacks. The sums are over
     the cuts of a sample; A = (t R, -cost), D = mult / slack. Every sample has a cut with a multiplier > 0.
     """
-    g = np.zeros(E)
-    for i in range(pool.start.size - 1):
-        sum_D, surplus = 0.0, -w[i]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            sum_D += mult[c] / slack[c]
-            surplus += aim[c]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            amount = aim[c] - mult[c] / slack[c] / sum_D * surplus
-            g[E - 1] -= amount * pool.cost[c]
-            _add_row(g, amount * t[c] * pool.sign[c], i, x, pool, c)
+    amount = np.empty(pool.n_cuts)
+    _shared(data.w, pool, mult / slack, aim, amount)
+    g = sum_rows(amount * t * pool.sign, E, data, pool)
+    g[-1] -= amount @ pool.cost
     return g
 
 
 @jit
+def _shared(w: np.ndarray, pool: Pool, D: np.ndarray, aim: np.ndarray, amount: np.ndarray) -> None:
+    """Fill in aim_c - D_c (sum aim - w_i) / sum D."""
+    for i in range(w.size):
+        sum_D, surplus = 0.0, -w[i]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            sum_D += D[c]
+            surplus += aim[c]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            amount[c] = aim[c] - D[c] / sum_D * surplus
+
+
 def directions(
     change: np.ndarray, w: np.ndarray, pool: Pool, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -714,23 +729,26 @@ def directions(
     They solve full + D (ds_i - change) = aim for each cut and sum full = w_i for each sample, D = mult / slack and
     ``aim`` as in ``gradient``. Every sample has a cut with a multiplier > 0.
     """
-    ds = np.empty(w.size)
-    full = np.empty(change.size)
-    for i in range(w.size):
-        sum_D, total = 0.0, -w[i]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            sum_D += mult[c] / slack[c]
-            total += aim[c] + mult[c] / slack[c] * change[c]
-        ds[i] = total / sum_D
-        for c in range(pool.start[i], pool.start[i + 1]):
-            full[c] = aim[c] - mult[c] / slack[c] * (ds[i] - change[c])
+    ds, full = np.empty(len(w)), np.empty(pool.n_cuts)
+    _directions(change, w, pool, mult / slack, aim, ds, full)
     return ds, full
 
 
 @jit
-def dual_point(
-    E: int, x: np.ndarray, w: np.ndarray, pool: Pool, mass: np.ndarray, v: np.ndarray
-) -> tuple[float, float, np.ndarray]:
+def _directions(
+    change: np.ndarray, w: np.ndarray, pool: Pool, D: np.ndarray, aim: np.ndarray, ds: np.ndarray, full: np.ndarray
+) -> None:
+    for i in range(w.size):
+        sum_D, total = 0.0, -w[i]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            sum_D += D[c]
+            total += aim[c] + D[c] * change[c]
+        ds[i] = total / sum_D
+        for c in range(pool.start[i], pool.start[i + 1]):
+            full[c] = aim[c] - D[c] * (ds[i] - change[c])
+
+
+def dual_point(E: int, data: Data, pool: Pool, mass: np.ndarray, v: np.ndarray) -> tuple[float, float, np.ndarray]:
     """Make masses >= 0 that sum to w_i a sample, and v with slopes v / mass in [0, 1], in place.
 
     Negative masses become 0, and the others are scaled. A sample without a positive mass is left with none, which the
@@ -742,27 +760,31 @@ def dual_point(
     spent : sum_c mass * cost
     balance : (E,) sum_c v R
     """
-    balance = np.zeros(E)
-    entropy, spent = 0.0, 0.0
-    for i in range(pool.start.size - 1):
+    entropy = _clip(data.w, pool, mass, v)
+    return entropy, float(mass @ pool.cost), sum_rows(v * pool.sign, E, data, pool)
+
+
+@jit
+def _clip(w: np.ndarray, pool: Pool, mass: np.ndarray, v: np.ndarray) -> float:
+    """Change masses and v as ``dual_point`` says; sum_c mass H(v / mass)."""
+    entropy = 0.0
+    for i in range(w.size):
         total = 0.0
         for c in range(pool.start[i], pool.start[i + 1]):
             total += max(mass[c], 0.0)
         for c in range(pool.start[i], pool.start[i + 1]):
             if mass[c] <= 0:
-                mass[c], v[c] = 0.0, 0.0
+                mass[c] = 0.0
+                v[c] = 0.0
                 continue
             t = min(max(v[c] / mass[c], 0.0), 1.0)
             mass[c] *= w[i] / total
             v[c] = mass[c] * t
-            spent += mass[c] * pool.cost[c]
             if 0 < t < 1:
                 entropy -= mass[c] * (t * np.log(t) + (1 - t) * np.log1p(-t))
-            _add_row(balance, v[c] * pool.sign[c], i, x, pool, c)
-    return entropy, spent, balance
+    return entropy
 
 
-@jit
 def absorb(
     balance: np.ndarray, data: Data, costs: LevelCosts, pool: Pool, mass: np.ndarray, v: np.ndarray
 ) -> tuple[float, float, np.ndarray, int, float, np.ndarray, np.ndarray, np.ndarray]:
@@ -783,68 +805,97 @@ def absorb(
     bent, dv : the cut whose v changes, and by how much
     cut, level, amount : (Q,) what mass moves: from which cut, to which level (counted through), how much
     """
-    x, balance = data.x, balance.copy()
-    cut = np.empty(data.column.size, np.int64)
-    target = np.empty(data.column.size, np.int64)
-    amount = np.empty(data.column.size)
-    q, dv = 0, 0.0
-    left = KEPT * mass
-    steepest = np.zeros((2, data.column.size))  # by the sign of a cut and the level it has
-    source = np.full((2, data.column.size), -1, np.int64)
-    best, flexible, best_i = -1, 0.0, 0
-    for i in range(pool.start.size - 1):
-        for c in range(pool.start[i], pool.start[i + 1]):
-            if pool.n_changes[c] > 0 or mass[c] <= LIGHT * data.w[i]:
-                continue
-            t = v[c] / mass[c]
-            if v[c] * (1 - t) > flexible:
-                best, flexible, best_i = c, v[c] * (1 - t), i
-            side = 0 if pool.sign[c] > 0 else 1
-            for j in range(data.z.shape[1]):
-                level = data.z[i, j]
-                if t > steepest[side, level]:
-                    steepest[side, level] = t
-                    source[side, level] = c
-    entropy, spent = 0.0, 0.0
+    V, balance, left = len(data.column), balance.copy(), KEPT * mass
+    steepest, source = np.zeros((2, V)), np.full((2, V), -1, np.int64)
+    bent, flexible = _givers(data.z, data.w, pool, mass, v, steepest, source)
+    entropy, dv = 0.0, 0.0
+    none = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     if balance[0] != 0.0:
-        if best < 0:
-            return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
-        dv = -balance[0] * pool.sign[best]
+        if bent < 0:
+            return 0.0, np.inf, balance, bent, dv, *none
+        dv = -balance[0] * pool.sign[bent]
         if not abs(dv) <= BENT * flexible:
-            return 0.0, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
-        t = (v[best] + dv) / mass[best]
-        entropy = mass[best] * (_entropy(t) - _entropy(v[best] / mass[best]))
-        _add_row(balance, dv * pool.sign[best], best_i, x, pool, best)
-        side = 0 if pool.sign[best] > 0 else 1
-        for j in range(data.z.shape[1]):  # mass that it gives is moved at its new slope
-            if source[side, data.z[best_i, j]] == best:
-                steepest[side, data.z[best_i, j]] = t
-    for j in range(data.offsets.size - 1):
-        common = data.offsets[j]
-        while data.column[common] >= 0:
-            common += 1
-        for level in range(data.offsets[j], data.offsets[j + 1]):
-            e = data.column[level]
-            if e < 0 or balance[e] == 0.0:
-                continue
-            side = 0 if balance[e] > 0 else 1
-            cost, back = _cost(costs, data.offsets, j, level, common), _cost(costs, data.offsets, j, common, level)
-            if np.isinf(cost) and np.isinf(back):
-                continue
-            t, c, to = steepest[side, level], source[side, level], common
-            if np.isinf(cost) or (np.isfinite(back) and steepest[1 - side, common] > t):
-                t, c, to, cost = steepest[1 - side, common], source[1 - side, common], level, back
-            if t == 0.0 or not abs(balance[e]) / t <= left[c]:
-                return entropy, np.inf, balance, best, dv, cut[:0], target[:0], amount[:0]
-            cut[q], target[q], amount[q] = c, to, abs(balance[e]) / t
-            left[c] -= amount[q]
-            spent += amount[q] * cost
-            balance[e] = 0.0
-            q += 1
-    return entropy, spent, balance, best, dv, cut[:q], target[:q], amount[:q]
+            return 0.0, np.inf, balance, bent, dv, *none
+        t = (v[bent] + dv) / mass[bent]
+        entropy = mass[bent] * (_entropy(t) - _entropy(v[bent] / mass[bent]))
+        i = np.searchsorted(pool.start, bent, side="right") - 1
+        force = dv * pool.sign[bent]
+        balance[0] += force
+        balance[1 : 1 + data.x.shape[1]] += force * data.x[i]
+        levels = data.column[data.z[i]]
+        balance[levels[levels >= 0]] += force
+        steepest[source == bent] = t  # mass that it gives is moved at its new slope
+
+    level = np.flatnonzero((data.column >= 0) & (balance[data.column] != 0))
+    feature = np.searchsorted(data.offsets, level, side="right") - 1
+    common = np.flatnonzero(data.column < 0)[feature]
+    cost, back = (
+        _costs(costs, data.offsets, feature, level, common),
+        _costs(costs, data.offsets, feature, common, level),
+    )
+    allowed = np.isfinite(cost) | np.isfinite(back)
+    level, common, cost, back = level[allowed], common[allowed], cost[allowed], back[allowed]
+    rest = balance[data.column[level]]
+    side = np.where(rest > 0, 0, 1)
+    t, other = steepest[side, level], steepest[1 - side, common]
+    leave = np.isinf(cost) | (np.isfinite(back) & (other > t))  # the common level
+    t, to = np.where(leave, other, t), np.where(leave, level, common)
+    cut = np.where(leave, source[1 - side, common], source[side, level])
+    if (t == 0.0).any():
+        return entropy, np.inf, balance, bent, dv, *none
+    moved = np.abs(rest) / t
+    np.subtract.at(left, cut, moved)
+    if not (left[cut] >= 0).all():
+        return entropy, np.inf, balance, bent, dv, *none
+    balance[data.column[level]] = 0.0
+    spent = np.cumsum(moved * np.where(leave, back, cost))[-1:].sum()
+    return entropy, spent, balance, bent, dv, cut, to, moved
 
 
 @jit
+def _givers(
+    z: np.ndarray,
+    w: np.ndarray,
+    pool: Pool,
+    mass: np.ndarray,
+    v: np.ndarray,
+    steepest: np.ndarray,
+    source: np.ndarray,
+) -> tuple[int, float]:
+    """The most flexible cut that changes no feature, -1 if none is, and the curvature mass t (1 - t) of it.
+
+    Fill in the largest slope of such a cut, and the cut, by the sign of a cut and the level it has; both (2, V).
+    """
+    best, flexible = -1, 0.0
+    for i in range(w.size):
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if pool.ends[c] < pool.ends[c + 1] or mass[c] <= LIGHT * w[i]:
+                continue
+            t = v[c] / mass[c]
+            curvature = v[c] * (1 - t)
+            if curvature > flexible:
+                best, flexible = c, curvature
+            side = 0 if pool.sign[c] > 0 else 1
+            for j in range(z.shape[1]):
+                level = z[i, j]
+                if t > steepest[side, level]:
+                    steepest[side, level] = t
+                    source[side, level] = c
+    return best, flexible
+
+
+def _costs(costs: LevelCosts, offsets: np.ndarray, j: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """What it costs to change features j from one level to another; levels counted through."""
+    cost, given = costs.single[j], costs.start[j] < costs.start[j + 1]
+    begin, j = offsets[j[given]], j[given]
+    cost[given] = costs.matrix[costs.start[j] + (old[given] - begin) * (offsets[j + 1] - begin) + new[given] - begin]
+    return cost
+
+
+def _entropy(t: float) -> float:
+    return -t * math.log(t) - (1 - t) * math.log1p(-t) if 0 < t < 1 else 0.0
+
+
 def changed_levels(pool: Pool, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The changes of every cut, as in ``certificate.DualPoint``.
 
@@ -853,69 +904,15 @@ def changed_levels(pool: Pool, data: Data) -> tuple[np.ndarray, np.ndarray, np.n
     sample : (C,)
     start : (C + 1,), feature, level : (changes,), level as a code within the feature, -1 for a top or bottom
     """
-    N, m = data.z.shape
-    C = pool.sign.size
-    level_of = np.full(pool.entry.max() + 1 if pool.entry.size else 1, -1, np.int64)  # of a coordinate; -1: a top
-    owner = np.full(level_of.size, -1, np.int64)
-    common = np.empty(m, np.int64)
-    for j in range(m):
-        for v in range(data.offsets[j], data.offsets[j + 1]):
-            e = data.column[v]
-            if e < 0:
-                common[j] = v - data.offsets[j]
-            elif e < level_of.size:
-                level_of[e], owner[e] = v - data.offsets[j], j
-        for side in range(2):
-            if 0 <= data.top[side, j] < level_of.size:
-                owner[data.top[side, j]] = j
-    sample = np.empty(C, np.int64)
-    start = np.zeros(C + 1, np.int64)
-    feature = np.empty(pool.n_changes.sum(), np.int64)
-    level = np.empty(feature.size, np.int64)
-    q = 0
-    for i in range(N):
-        for c in range(pool.start[i], pool.start[i + 1]):
-            sample[c] = i
-            if pool.n_changes[c] > 0:
-                k = pool.ends[c]
-                for j in range(m):
-                    to = common[j]
-                    if k < pool.ends[c + 1] and owner[pool.entry[k]] == j:
-                        to = level_of[pool.entry[k]]
-                        k += 1
-                    if to != data.z[i, j] - data.offsets[j]:
-                        feature[q], level[q] = j, to
-                        q += 1
-            start[c + 1] = q
-    return sample, start, feature[:q], level[:q]
-
-
-@jit
-def _entropy(t: float) -> float:
-    return -t * np.log(t) - (1 - t) * np.log1p(-t) if 0 < t < 1 else 0.0
+    level_of = np.full(max(data.column.max(initial=-1), pool.entry.max(initial=-1)) + 1, -1)  # of a coordinate
+    own = data.column >= 0
+    level_of[data.column[own]] = (np.arange(len(own)) - np.repeat(data.offsets[:-1], np.diff(data.offsets)))[own]
+    common = np.flatnonzero(~own) - data.offsets[:-1]
+    level = np.where(pool.entry >= 0, level_of[pool.entry], common[pool.feature])
+    return np.arange(len(data.w)).repeat(pool.counts), pool.ends, pool.feature, level
 
 
 # ---------------------------------------------------------------- sparse linear rows
-
-
-@jit
-def rows_times(ends: np.ndarray, index: np.ndarray, value: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Rows . theta; shape (number of rows,)."""
-    result = np.zeros(ends.size - 1)
-    for r in range(result.size):
-        for k in range(ends[r], ends[r + 1]):
-            result[r] += value[k] * theta[index[k]]
-    return result
-
-
-@jit
-def rows_transposed_times(ends: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray, E: int) -> np.ndarray:
-    """Rows' . y; shape (E,)."""
-    result = np.zeros(E)
-    for r in range(y.size):
-        for k in range(ends[r], ends[r + 1]):
-            result[index[k]] += value[k] * y[r]
-    return result
 
 
 @jit

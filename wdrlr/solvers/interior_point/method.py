@@ -148,7 +148,7 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
     settings, data = instance.settings, instance.coordinates.data
     theta, w = _first_theta(instance, start), data.w
     tau = settings.first_tau / len(w)
-    empty = kernels.empty_pool(len(w), instance.coordinates.E)
+    empty = kernels.empty_pool(len(w))
     _, owner, new = instance.separate(theta, np.full(len(w), -np.inf), empty)
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
     value = instance.values(theta, pool)
@@ -271,7 +271,7 @@ def _pruned(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterat
     # Mass that is small against w_i can be large against what the radius allows.
     heavy = (mult > settings.prune_mass * mass) | (mult * at.pool.cost > settings.prune_mass * instance.problem.radius)
     keep = restless | heavy | (slack < settings.prune_slack * at.tau / mass) | (mult >= largest)
-    none = kernels.empty_pool(0, instance.coordinates.E)
+    none = kernels.empty_pool(0)
     pool, old = kernels.merge(at.pool, keep, np.zeros(0, np.int32), none)
     return at._replace(pool=pool, cuts=Pairs(slack[old], mult[old]))
 

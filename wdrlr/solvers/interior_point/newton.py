@@ -45,7 +45,7 @@ class Newton(NamedTuple):
     def solve_freely(self, g: np.ndarray) -> np.ndarray:
         """-M^-1 g"""
         right = np.where(self.used, g, 0.0) / self.scale
-        return -lapack.dpotrs(self.factor, right, lower=1)[0] / self.scale
+        return -lapack.dpotrs(self.factor, right, lower=0)[0] / self.scale
 
 
 class Step(NamedTuple):
@@ -73,7 +73,7 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
     used = np.zeros(instance.coordinates.E, bool)
     used[: instance.coordinates.n_scores] = True
     used[-1] = instance.problem.radius > 0
-    used[pool.entry] = True
+    used[pool.entry[pool.entry >= 0]] = True
     size = instance.coordinates.size
     for j in instance.problem.coded:  # sizes serve the top and the bottom
         used[size[instance.problem.dummies(j)]] = used[instance.coordinates.data.top[:, j]].any()
@@ -82,15 +82,15 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
 
 def linearise(instance: Instance, at: Iterate) -> Newton:
     """Step 2: slopes, which pairs are live, and the factorised matrix."""
-    E, scores, x = instance.coordinates.E, instance.coordinates.n_scores, instance.coordinates.data.x
+    E, scores, data = instance.coordinates.E, instance.coordinates.n_scores, instance.coordinates.data
     several = at.by_cut(at.pool.counts) > 1
-    slope = expit(kernels.arguments(at.theta, x, at.pool))
+    slope = expit(instance.arguments(at.theta, at.pool))
     used, live_tops = in_use(instance, at.pool)
     live = np.ones(len(at.rows), bool)
     live[: instance.tops.n_rows] = live_tops
     n_pairs = max(int(several.sum() + live.sum()) + 2 * len(instance.penalties), 1)
 
-    M = kernels.gram(E, x, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
+    M = kernels.gram(E, data, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
     at.rows.add_gram(M, at.limits.weight)
     if instance.curved:
         _add_curvature(M, instance, at)
@@ -107,7 +107,7 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     factor = M
     while failed and regular.max() < 1.0:  # not for ever, should M not be finite
         diagonal += regular
-        factor, failed = lapack.dpotrf(M, lower=1)
+        factor, failed = lapack.dpotrf(M.T, lower=0)
         regular *= 10
     newton = Newton(slope, several, used, live, n_pairs, factor, scale, 0.0)
     if instance.problem.fit_intercept:
@@ -204,7 +204,7 @@ def _newton_step(
     ``bend`` (C,), at most 0, is the second-order change of the cuts' slacks along the predictor. ``told`` goes into
     the step.
     """
-    E, x, w = instance.coordinates.E, instance.coordinates.data.x, instance.coordinates.data.w
+    E, data = instance.coordinates.E, instance.coordinates.data
     slack, mult = at.cuts
     # The multipliers that the targets ask for at the present slacks.
     aim = (cuts - mult * bend) / slack
@@ -213,16 +213,16 @@ def _newton_step(
     D_above, D_below = at.above.weight, at.below.weight
     D, difference = D_above + D_below, D_above - D_below
     surplus = aim_above + aim_below - instance.penalties
-    g = kernels.gradient(E, x, w, at.pool, newton.slope, mult, slack, aim)
+    g = kernels.gradient(E, data, at.pool, newton.slope, mult, slack, aim)
     g -= at.rows.transposed_times(aim_limits, E)
     g += instance.penalised.transposed_times(aim_above - aim_below - difference / D * surplus, E)
     g += instance.linear_row
     g[-1] += instance.problem.radius
     theta = solve(instance, newton, g)
 
-    a = kernels.arguments(theta, x, at.pool)
+    a = instance.arguments(theta, at.pool)
     change = newton.slope * a - at.pool.cost * theta[-1]
-    ds, full = kernels.directions(change, w, at.pool, mult, slack, aim)
+    ds, full = kernels.directions(change, data.w, at.pool, mult, slack, aim)
     of_rows, of_b = at.rows.times(theta), instance.penalised.times(theta)
     size = (surplus + difference * of_b) / D
     return Step(

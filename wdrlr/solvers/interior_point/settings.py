@@ -55,7 +55,7 @@ class Settings:
     """Largest share of a cut's slack that its curvature may take."""
 
     # Newton matrix
-    ridge: float = 1e-3
+    ridge: float = 0.1
     """Times pairs * tau: weak ridge, for directions that the data do not determine."""
     ridge_fades: float = 0.3
     """Factor by which the ridge falls at each step while tau is at its floor ..."""
@@ -75,7 +75,7 @@ class Settings:
     """Share of a slack that a step leaves at least."""
     share_of_violation: float = 0.1
     """Violation of s by new cuts at an accepted point, as a share of the complementarity."""
-    halvings_to_learn: int = 2
+    halvings_to_learn: int = 6
     """Halvings of a step that finds new cuts before it becomes a null step."""
     halvings: int = 12
     """Halvings of a step that finds none before it is taken as it is."""
