@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from wdrlr.model.metric import NORMS, LInf
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.interior_point import kernels
 
@@ -90,6 +91,8 @@ class Coordinates:
         b_j as affine functions of theta.
     size : int ndarray of shape (k,)
         The coordinate of |b_j| of a category's slope, if its feature can have any code; else -1.
+    number_size : int ndarray
+        Those of |theta| of the numbers that may move, where the norm sums their slopes.
     data : kernels.Data
     """
 
@@ -110,7 +113,9 @@ class Coordinates:
             [np.zeros(0, int), *(np.arange(len(self.size))[problem.dummies(j)] for j in problem.coded)]
         )
         self.size[sized] = self.n_scores + 2 * len(has_top) + np.arange(len(sized))
-        self.E = self.n_scores + 2 * len(has_top) + len(sized) + 1
+        at = self.n_scores + 2 * len(has_top) + len(sized)
+        self.number_size = at + np.arange(len(self._sized_numbers(problem)))
+        self.E = at + len(self.number_size) + 1
         first: Row = ([at for at, _ in intercept], [value for _, value in intercept], 0.0)
         self.b_rows = [first, *number_rows, *level_rows]
         self.b_of_theta = LinearRows(self.b_rows)
@@ -121,6 +126,13 @@ class Coordinates:
         place = np.full(len(column), -1, np.int32)
         place[np.isin(column, narrow)] = 1 + x.shape[1] + np.searchsorted(narrow, column[np.isin(column, narrow)])
         self.data = kernels.Data(x, z, y, w, offsets, column, top, narrow, place, np.flatnonzero(~is_narrow))
+
+    @staticmethod
+    def _sized_numbers(problem: Problem) -> np.ndarray:
+        """Those that may move, if the norm is linf, whose dual sums slopes."""
+        costs = problem.metric.number_costs
+        may_move = np.ones(problem.n_numeric, bool) if costs is None else np.isfinite(costs)
+        return np.flatnonzero(may_move & isinstance(NORMS[problem.metric.norm], LInf) & (problem.n_numeric > 1))
 
     @staticmethod
     def _features_with_tops(problem: Problem) -> np.ndarray:

@@ -36,7 +36,7 @@ class Tops(NamedTuple):
     """The rows "top >= score" and "score >= bottom", T of them, ordered by top or bottom.
 
     Where a feature can have any code, its top is that of sums of sizes, size_v >= |b_v|: one row "top >= sum of sizes",
-    and each size is a top itself, of b_v and -b_v. The rows of sizes come first.
+    and each size is a top itself, of b_v and -b_v. The rows of these sizes come first, those of numbers' sizes last.
     """
 
     column: np.ndarray  # (T,): the coordinate of the row's top or bottom
@@ -44,7 +44,7 @@ class Tops(NamedTuple):
     side: np.ndarray  # (T,): 0 for a top, 1 for a bottom
     level: np.ndarray  # (T,): the level whose score the row has, counted through; -1 if it is a size or sums sizes
     start: np.ndarray  # the first row of each top or bottom
-    n_sizes: int  # the number of rows of sizes
+    n_sizes: int  # the number of rows of codes' sizes
 
     @property
     def n_rows(self) -> int:
@@ -110,6 +110,8 @@ class Instance:
         The rows of the box, and those in lam.
     curved : bool
         Whether the last row is the tangent of the l2 norm at theta, see ``turned``.
+    by_sizes : bool
+        Whether the last row is toll lam >= sum of the numbers' sizes.
     by_tangents : bool
         Whether lam >= dual_norm(b_N) takes more rows than those at the start, which searches find.
     """
@@ -170,16 +172,23 @@ class Instance:
         # What a box can carry of the balance: the mean size of its column.
         n = problem.n_numeric
         carried = np.concatenate([[1.0], self.coordinates.x_size, np.ones(problem.n_coefficients - 1 - n)])[bounded]
-        most = [np.ones(self.tops.n_rows), carried.repeat(2)]
+        may_move = np.flatnonzero(np.isfinite(x_scale))
+        n_sizes = len(self.coordinates.number_size)
+        of_sizes = problem.radius / (self.toll * x_scale[may_move].repeat(2)) if n_sizes else np.zeros(0)
+        most = [np.ones(self.tops.n_rows - len(of_sizes)), of_sizes, carried.repeat(2)]
         self.norm = slice(len(rows), None)
         if problem.radius > 0:
             rows.append(([E - 1], [self.toll], 0.0))
             units = self.number_norm.of_units(n) if n else np.zeros(0)
-            for r in np.flatnonzero(np.isfinite(x_scale)).tolist():  # the dual norm is at least |b_r| / ||e_r||
+            for r in [] if n_sizes else may_move.tolist():  # the dual norm is at least |b_r| / ||e_r||
                 rows += [([E - 1, 1 + r], [self.toll, sign / (x_scale[r] * units[r])], 0.0) for sign in (-1.0, 1.0)]
         several = problem.radius > 0 and n > 1
         self.curved = several and isinstance(self.number_norm, L2)
-        self.by_tangents = several and not isinstance(self.number_norm, (L1, L2))
+        self.by_sizes = problem.radius > 0 and n_sizes > 0
+        self.by_tangents = several and not isinstance(self.number_norm, (L1, L2)) and not self.by_sizes
+        if self.by_sizes:
+            sizes = self.coordinates.number_size
+            rows.append(([E - 1, *sizes], [self.toll, *(-1.0 / x_scale[may_move])], 0.0))
         if self.curved:
             rows.append(([E - 1, *range(1, 1 + n)], [self.toll, *np.zeros(n)], 0.0))
         most.append(np.full(len(rows) - self.norm.start, problem.radius / self.toll))
@@ -203,6 +212,10 @@ class Instance:
                     score = data.column[level]
                     rows.append(([top, score], [sign, -sign], 0.0) if score >= 0 else ([top], [sign], 0.0))
                     of_row.append((top, sign, side, level))
+        movable = np.flatnonzero(np.isfinite(self.x_scale))
+        for r, size in zip(movable, self.coordinates.number_size, strict=False):
+            rows += [([size, 1 + r], [1.0, -sign], 0.0) for sign in (1.0, -1.0)]
+            of_row += [(size, 1.0, 0, -1)] * 2
         table = np.array(of_row).reshape(-1, 4)
         column, side, level = table[:, [0, 2, 3]].T.astype(int)
         return Tops(column, table[:, 1], side, level, np.flatnonzero(np.diff(column, prepend=-1)), n_sizes), rows
@@ -238,7 +251,7 @@ class Instance:
         Multipliers of tops stand for mass that is moved, and should be no larger than that.
         """
         floor = self.settings.floor_of_tol * self.tol
-        if self.tops.n_rows and self.problem.radius > 0:
+        if (self.coordinates.data.top >= 0).any() and self.problem.radius > 0:
             floor = min(floor, self.settings.floor_of_mass * self.problem.radius / self.change_cost)
         return floor
 

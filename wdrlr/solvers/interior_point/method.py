@@ -194,6 +194,10 @@ def _first_theta(instance: Instance, start: Solution | None) -> np.ndarray:
         for _ in range(2 if tops.n_sizes else 1):  # sizes, then tops of sums of these
             score = tops.sign * theta[tops.column] - instance.rows.times(theta)[: tops.n_rows]
             theta[tops.column[first]] = tops.sign[first] * (tops.highest(score) + settings.first_top)
+    if instance.by_sizes:
+        size, movable = coordinates.number_size, np.flatnonzero(np.isfinite(instance.x_scale))
+        theta[size] = np.abs(theta[1 + movable])
+        theta[size] += 0.5 * instance.rows.values(theta)[-1] / len(size) * instance.x_scale[movable]
     return theta
 
 

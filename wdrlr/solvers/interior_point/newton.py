@@ -73,6 +73,7 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
     used = np.zeros(instance.coordinates.E, bool)
     used[: instance.coordinates.n_scores] = True
     used[-1] = instance.problem.radius > 0
+    used[instance.coordinates.number_size] = instance.by_sizes
     used[pool.entry[pool.entry >= 0]] = True
     size = instance.coordinates.size
     for j in instance.problem.coded:  # sizes serve the top and the bottom

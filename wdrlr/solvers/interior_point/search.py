@@ -105,6 +105,9 @@ def _raise_lam(theta: np.ndarray, instance: Instance, at: Iterate, tangents: Lin
     if instance.curved:
         margin = instance.settings.least_slack * at.limits.slack[-1] / toll
         theta[-1] = max(theta[-1], instance.dual_norm(theta) + margin)
+    if instance.by_sizes:
+        short = at.rows.values(theta)[-1] - instance.settings.least_slack * at.limits.slack[-1]
+        theta[-1] -= min(short, 0.0) / toll
     if not instance.by_tangents or not slopes.any():
         return tangents
     short = instance.dual_norm(theta) - theta[-1]
