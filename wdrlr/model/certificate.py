@@ -482,10 +482,14 @@ def _balance(
             sums[part, 1:] += kept + np.bincount(new[~mixes], amount[cut[~mixes]], n_levels)
             of_mixture = (-1 - level[mixes]) * m + feature[mixes]
             mixed[part] += np.bincount(of_mixture, amount[cut[mixes]], n_mixtures * m)
-        if n:
-            shifted = np.ascontiguousarray(problem.x[sample].T, dtype=np.longdouble) - center[:, None]
-            numbers += (shifted * u[cuts]).sum(axis=1)
-            size += (np.abs(shifted) * v[cuts]).sum(axis=1).astype(float)
+    if n:
+        N = problem.n_samples
+        of_sample = np.bincount(dual.sample, high, N).astype(np.longdouble) + np.bincount(dual.sample, u - high, N)
+        for begin in range(0, N, BLOCK):
+            rows = slice(begin, begin + BLOCK)
+            shifted = np.ascontiguousarray(problem.x[rows].T, dtype=np.longdouble) - center[:, None]
+            numbers += (shifted * of_sample[rows]).sum(axis=1)
+        size = np.bincount(dual.sample, v, N) @ np.abs(problem.x - center)
     levels = sums[0, 1:] + sums[1, 1:]
     slack = np.empty(1 + n + n_levels)
     slack[0] = slack[1 + n :] = 1e-25 * float(v.sum()) * len(v)

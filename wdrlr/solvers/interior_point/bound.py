@@ -81,7 +81,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         g = coordinates.b_of_theta.transposed_times(left - wall, coordinates.E)
         g[-1] = min(radius - spent_with_numbers, 0.0)
         repair = solve(instance, newton, g)
-        a = instance.arguments(repair, at.pool)
+        a = instance.arguments(repair, instance.scores(repair), at.pool)
         change = newton.slope * a - at.pool.cost * repair[-1]
         repaired = kernels.directions(change, coordinates.data.w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
         v += newton.slope * (repaired - mass) + curvature * a

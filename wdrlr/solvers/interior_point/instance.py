@@ -213,7 +213,7 @@ class Instance:
                     rows.append(([top, score], [sign, -sign], 0.0) if score >= 0 else ([top], [sign], 0.0))
                     of_row.append((top, sign, side, level))
         movable = np.flatnonzero(np.isfinite(self.x_scale))
-        for r, size in zip(movable, self.coordinates.number_size, strict=False):
+        for r, size in zip(movable.tolist(), self.coordinates.number_size.tolist(), strict=False):
             rows += [([size, 1 + r], [1.0, -sign], 0.0) for sign in (1.0, -1.0)]
             of_row += [(size, 1.0, 0, -1)] * 2
         table = np.array(of_row).reshape(-1, 4)
@@ -263,21 +263,24 @@ class Instance:
         lam = self.problem.radius * theta[-1] if self.problem.radius > 0 else 0.0
         return float(self.coordinates.data.w @ per_sample + lam + self.problem.penalty_value(b) + self.linear @ b)
 
-    def arguments(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
-        """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
-        return kernels.arguments(theta, self.coordinates.data, pool)
+    def scores(self, theta: np.ndarray) -> kernels.Scores:
+        """f of every sample, and the score of every level."""
+        return kernels.scores(theta, self.coordinates.data)
 
-    def values(self, theta: np.ndarray, pool: kernels.Pool) -> np.ndarray:
+    def arguments(self, theta: np.ndarray, scores: kernels.Scores, pool: kernels.Pool) -> np.ndarray:
+        """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
+        return kernels.arguments(theta, scores, self.coordinates.data, pool)
+
+    def values(self, theta: np.ndarray, scores: kernels.Scores, pool: kernels.Pool) -> np.ndarray:
         """L(a) - lam cost of every cut; shape (C,)."""
-        return log_loss(self.arguments(theta, pool)) - pool.cost * theta[-1]
+        return log_loss(self.arguments(theta, scores, pool)) - pool.cost * theta[-1]
 
     def separate(
-        self, theta: np.ndarray, threshold: np.ndarray, pool: kernels.Pool
+        self, theta: np.ndarray, scores: kernels.Scores, threshold: np.ndarray, pool: kernels.Pool
     ) -> tuple[np.ndarray, np.ndarray, kernels.Pool]:
         """``kernels.separate``: values (N,) of the worst cuts, and those above the threshold that the pool lacks."""
         data, code = self.coordinates.data, self.best_code(theta)
-        f, score = kernels.scores(theta, data)
-        return kernels.separate(f, score, theta[-1], code, data, self.costs, self.label_cost, threshold, pool)
+        return kernels.separate(scores, theta[-1], code, data, self.costs, self.label_cost, threshold, pool)
 
     def best_code(self, theta: np.ndarray) -> np.ndarray:
         """The highest and the lowest score of any code, less that of the commonest level; nan if there are levels only.
@@ -318,11 +321,12 @@ class Instance:
 class Iterate(NamedTuple):
     """Where the method is. Four families of pairs: cuts, rows, and u - b and u + b of every penalised |b_j| <= u_j.
 
-    theta (E,), s (N,) and tau; the pool of cuts; ``rows`` >= 0 with ``most`` as in ``Instance``; b (J,) of the
-    penalised coefficients; ``length`` of the last step and the ``ridge`` of the next one.
+    theta (E,), its scores, s (N,) and tau; the pool of cuts; ``rows`` >= 0 with ``most`` as in ``Instance``; b (J,) of
+    the penalised coefficients; ``length`` of the last step and the ``ridge`` of the next one.
     """
 
     theta: np.ndarray
+    scores: kernels.Scores
     s: np.ndarray
     tau: float
     pool: kernels.Pool

@@ -179,8 +179,7 @@ def _paying_steps(
 
 
 def separate(
-    f: np.ndarray,
-    score: np.ndarray,
+    at: Scores,
     lam: float,
     best_code: np.ndarray,
     data: Data,
@@ -197,7 +196,7 @@ def separate(
 
     Parameters
     ----------
-    f, score : (N,) and (levels,), see ``scores``; lam >= 0
+    at, lam >= 0 : where
     best_code : (2, m), the highest and the lowest score of any code of a feature, nan where it has levels only
     costs, label_cost : of changing a level and the label; inf: labels are never changed
     threshold : (N,), a label whose worst value is above it yields its worst cut, unless the pool has that cut
@@ -210,10 +209,10 @@ def separate(
     new : Pool of the new cuts in this order; its ``start`` is the old pool's and means nothing
     """
     N, m = data.z.shape
-    V = len(score)
+    V = len(at.score)
     n_steps = 2 * (V + len(costs.matrix))  # at most, since each step from a level leads to a higher one
     start, numbers, target = np.empty(2 * V + 1, np.int64), np.empty((n_steps, 5)), np.empty(n_steps, np.int32)
-    _paying_steps(score, best_code, data.offsets, costs, lam, start, numbers, target)
+    _paying_steps(at.score, best_code, data.offsets, costs, lam, start, numbers, target)
     ranges = start[np.arange(2)[:, None] * V + data.offsets]  # those of a feature
     side, paying = map(np.ascontiguousarray, np.nonzero(ranges[:, 1:] > ranges[:, :-1]))
     of_side = np.array([0, np.count_nonzero(side == 0), len(side)])
@@ -228,7 +227,9 @@ def separate(
     )
     step, feature, codes = np.empty(V, np.int64), np.empty(V, np.int64), np.empty(m, np.int64)
     steps = Steps(start, numbers, target, paying, of_side)
-    Q = _worst_cuts(f, score, lam, data, steps, label_cost, threshold, pool, new, owner, worst, step, feature, codes)
+    Q = _worst_cuts(
+        at.f, at.score, lam, data, steps, label_cost, threshold, pool, new, owner, worst, step, feature, codes
+    )
     changes = new.ends[Q]
     found = Pool(new.start, new.sign[:Q], new.cost[:Q], new.ends[: Q + 1], new.feature[:changes], new.entry[:changes])
     return worst, owner[:Q], found
@@ -423,14 +424,21 @@ def _merge(both: Pool, keep: np.ndarray, owner: np.ndarray, merged: Pool, old: n
 # ---------------------------------------------------------------- sums over the samples' levels and the cuts' changes
 
 
-def scores(theta: np.ndarray, data: Data) -> tuple[np.ndarray, np.ndarray]:
-    """f of every sample (N,), or its change if ``theta`` is a direction, and the score of every level."""
+class Scores(NamedTuple):
+    """What theta, or a direction, does to the samples and to the levels."""
+
+    f: np.ndarray  # (N,)
+    score: np.ndarray  # (levels,)
+
+
+def scores(theta: np.ndarray, data: Data) -> Scores:
+    """f of every sample, and the score of every level, or their changes if ``theta`` is a direction."""
     score = np.where(data.column >= 0, theta[data.column], 0.0)
     f = np.full(len(data.w), theta[0])
     if data.x.shape[1]:
         f += data.x @ theta[1 : 1 + data.x.shape[1]]
     _add_scores(f, score, data.z)
-    return f, score
+    return Scores(f, score)
 
 
 @jit
@@ -442,11 +450,10 @@ def _add_scores(f: np.ndarray, score: np.ndarray, z: np.ndarray) -> None:
         f[i] = total
 
 
-def arguments(theta: np.ndarray, data: Data, pool: Pool) -> np.ndarray:
-    """a of every cut, or its change if ``theta`` is a direction; shape (C,)."""
-    f, score = scores(theta, data)
+def arguments(theta: np.ndarray, at: Scores, data: Data, pool: Pool) -> np.ndarray:
+    """a of every cut, or its change if ``theta`` is a direction; ``at`` its scores; shape (C,)."""
     a = np.empty(pool.n_cuts)
-    _arguments(theta, f, score, data.z, pool, a)
+    _arguments(theta, at.f, at.score, data.z, pool, a)
     return a
 
 

@@ -147,11 +147,12 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
     """Step 1: b = 0, or near the start where that is better; the worst cuts; multipliers that aim at products tau."""
     settings, data = instance.settings, instance.coordinates.data
     theta, w = _first_theta(instance, start), data.w
+    scores = instance.scores(theta)
     tau = settings.first_tau / len(w)
     empty = kernels.empty_pool(len(w))
-    _, owner, new = instance.separate(theta, np.full(len(w), -np.inf), empty)
+    _, owner, new = instance.separate(theta, scores, np.full(len(w), -np.inf), empty)
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
-    value = instance.values(theta, pool)
+    value = instance.values(theta, scores, pool)
     s = np.maximum.reduceat(value, pool.start[:-1]) + tau / w
     slack = s.repeat(pool.counts) - value
     rows = instance.turned(instance.rows, theta)
@@ -161,6 +162,7 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
     above, below = u - b, u + b
     at = Iterate(
         theta=theta,
+        scores=scores,
         s=s,
         tau=tau,
         pool=pool,
@@ -230,6 +232,7 @@ def _moved(instance: Instance, at: Iterate, step: Step, trial: Trial) -> Iterate
     above, below = (_above_rounding(instance, step.target, slack, instance.penalties) for slack in (u - b, u + b))
     return at._replace(
         theta=trial.theta,
+        scores=trial.scores,
         tau=step.target,
         length=trial.length,
         ridge=step.ridge,
@@ -258,7 +261,7 @@ def _with_cuts(instance: Instance, at: Iterate, trial: Trial) -> Iterate:
     settings, fresh = instance.settings, trial.old < 0
     slack, mult = (np.where(fresh, 0.0, values[trial.old]) for values in at.cuts)
     at = at._replace(pool=trial.pool, cuts=Pairs(slack, mult))
-    value = instance.values(at.theta, at.pool)
+    value = instance.values(at.theta, at.scores, at.pool)
     s, mass = raised(instance, at, value, slack, fresh), at.by_cut(instance.coordinates.data.w)
     slack = np.maximum(at.by_cut(s) - value, settings.slack_floor * at.tau / mass)
     mult[fresh] = np.minimum(at.tau / slack[fresh], settings.fresh_mass * mass[fresh])

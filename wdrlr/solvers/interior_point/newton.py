@@ -85,7 +85,7 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     """Step 2: slopes, which pairs are live, and the factorised matrix."""
     E, scores, data = instance.coordinates.E, instance.coordinates.n_scores, instance.coordinates.data
     several = at.by_cut(at.pool.counts) > 1
-    slope = expit(instance.arguments(at.theta, at.pool))
+    slope = expit(instance.arguments(at.theta, at.scores, at.pool))
     used, live_tops = in_use(instance, at.pool)
     live = np.ones(len(at.rows), bool)
     live[: instance.tops.n_rows] = live_tops
@@ -221,7 +221,7 @@ def _newton_step(
     g[-1] += instance.problem.radius
     theta = solve(instance, newton, g)
 
-    a = instance.arguments(theta, at.pool)
+    a = instance.arguments(theta, instance.scores(theta), at.pool)
     change = newton.slope * a - at.pool.cost * theta[-1]
     ds, full = kernels.directions(change, data.w, at.pool, mult, slack, aim)
     of_rows, of_b = at.rows.times(theta), instance.penalised.times(theta)

@@ -22,6 +22,7 @@ class Trial(NamedTuple):
     """
 
     theta: np.ndarray
+    scores: kernels.Scores
     length: float
     slack: np.ndarray
     pool: kernels.Pool
@@ -44,9 +45,10 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
         theta[-1] = max(theta[-1], instance.dual_norm(theta))  # rounding
         _raise_tops(theta, instance, at, newton)
         tangents = _raise_lam(theta, instance, at, tangents)
+        scores = instance.scores(theta)
         slack = np.maximum(at.cuts.slack + length * step.cuts.slack, settings.least_slack * at.cuts.slack)
-        s = raised(instance, at, instance.values(theta, at.pool), slack, none_fresh)
-        worst, owner, new = instance.separate(theta, s + step.target / w, pool)
+        s = raised(instance, at, instance.values(theta, scores, at.pool), slack, none_fresh)
+        worst, owner, new = instance.separate(theta, scores, s + step.target / w, pool)
         pool, before = kernels.merge(pool, np.ones(pool.n_cuts, bool), owner, new)
         old = np.where(before >= 0, old[before], -1)
         objective = instance.objective(theta, worst)
@@ -58,7 +60,7 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
         learnt = pool.n_cuts > at.pool.n_cuts
         accepted |= n_halved >= settings.halvings and not learnt
         if accepted or (n_halved >= settings.halvings_to_learn and learnt):
-            return Trial(theta, length, slack, pool, old, tangents, bool(accepted)), bounds
+            return Trial(theta, scores, length, slack, pool, old, tangents, bool(accepted)), bounds
         length *= 0.5
         n_halved += 1
 
