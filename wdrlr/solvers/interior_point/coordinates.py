@@ -13,7 +13,7 @@ from wdrlr.solvers.interior_point import kernels
 
 MIN_LEVELS_FOR_TOPS = 4
 """With three levels the other two are no more cuts than a top and its rows; measured as faster from four on."""
-MOST_LEVELS_OF_NARROW = 4
+MOST_LEVELS_OF_NARROW = 6
 """A feature with more has its part of the Newton matrix summed level by level; with fewer, BLAS is faster."""
 FAR_FROM_0 = 10.0
 """Times their range, that the middle of a column's numbers is away from 0: they are centred then."""

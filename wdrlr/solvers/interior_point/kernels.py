@@ -539,7 +539,7 @@ def raise_s(
 
 
 def gram(E: int, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The Newton matrix of the cuts with s, slacks and multipliers eliminated: the lower triangle of an (E, E) matrix.
+    """The Newton matrix of the cuts with s, slacks and multipliers eliminated; shape (E, E).
 
         sum_c mult t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ],   D = mult / slack
 
@@ -549,22 +549,23 @@ def gram(E: int, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack:
     mult t (1 - t) + D t^2, is below NO_CURVE counts as if t = 0. Needs multipliers >= 0 and slacks > 0.
     """
     N, n = data.x.shape
-    M, of_changes = np.zeros((E, E)), np.zeros((3, E))
+    half, of_changes = np.zeros((E, E)), np.zeros((3, E))  # each product is added once: M = half + half'
     weight, of_lam = np.empty(N), np.empty(N)
     touched, seen = np.empty(E, np.int32), np.zeros(E, np.bool_)
     where, value = np.empty(2 * data.z.shape[1], np.int32), np.empty(2 * data.z.shape[1])
     _add_changed_cuts(
-        M, weight, of_lam, of_changes, touched, seen, where, value, data.x, data.z, data.column, pool, t, mult, slack
+        half, weight, of_lam, of_changes, touched, seen, where, value, data.x, data.z, data.column, pool, t, mult, slack
     )
-    M[E - 1] += _sum_samples(of_lam, E, data)
-    _add_wide(M, weight, data.x, data.z, data.column, data.wide)
+    half[E - 1] += _sum_samples(of_lam, E, data)
+    _add_wide(half, weight, data.x, data.z, data.column, data.wide)
     own = np.concatenate([np.arange(1 + n), data.narrow])
-    product = np.zeros((len(own), len(own)))
+    product = np.zeros((len(own), len(own)))  # its lower triangle
     for first in range(0, N, ROWS_AT_ONCE):
         rows = _weighted_rows(slice(first, first + ROWS_AT_ONCE), weight, data, len(own))
         product += blas.dsyrk(1.0, rows.T).T
-    M[np.ix_(own, own)] += product
-    return M
+    half[np.ix_(own, own)] += product
+    half[own, own] -= 0.5 * np.diag(product)
+    return half + half.T
 
 
 def _weighted_rows(some: slice, weight: np.ndarray, data: Data, width: int) -> np.ndarray:
@@ -587,17 +588,17 @@ def _fill_levels(rows: np.ndarray, root: np.ndarray, place: np.ndarray, z: np.nd
 
 @jit
 def _add_wide(
-    M: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, column: np.ndarray, wide: np.ndarray
+    half: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, column: np.ndarray, wide: np.ndarray
 ) -> None:
-    """M += sum_i weight_i R_i R_i' in the rows and columns of the levels of wide features."""
+    """Add sum_i weight_i R_i R_i' in the rows and columns of the levels of wide features."""
     for i in range(z.shape[0]):
         for k in range(wide.size):
             e = column[z[i, wide[k]]]
             if e < 0 or weight[i] == 0.0:
                 continue
-            M[e, 0] += weight[i]
+            half[e, 0] += weight[i]
             for r in range(x.shape[1]):
-                M[e, 1 + r] += weight[i] * x[i, r]
+                half[e, 1 + r] += weight[i] * x[i, r]
             at = 0  # among the wide features, whose pairs count once
             for j in range(z.shape[1]):
                 if at < wide.size and wide[at] == j:
@@ -606,12 +607,12 @@ def _add_wide(
                         continue
                 other = column[z[i, j]]
                 if other >= 0:
-                    M[max(e, other), min(e, other)] += weight[i]
+                    half[e, other] += weight[i] if other != e else 0.5 * weight[i]
 
 
 @jit
 def _add_changed_cuts(
-    M: np.ndarray,
+    half: np.ndarray,
     weight: np.ndarray,
     of_lam: np.ndarray,
     of_changes: np.ndarray,
@@ -631,11 +632,11 @@ def _add_changed_cuts(
 
     Parameters
     ----------
-    M : (E, E), to be added to
+    half : (E, E), to be added to
     weight, of_lam : (N,), to be filled: what has no changes is weight_i R_i R_i', and of_lam_i R_i in the last row
     of_changes, touched, seen, where, value : room for sums over the cuts of a sample; zeros in the first and the third
     """
-    last = M.shape[0] - 1
+    last = half.shape[0] - 1
     for i in range(pool.start.size - 1):
         begin, end = pool.start[i], pool.start[i + 1]
         n_touched = 0
@@ -651,7 +652,7 @@ def _add_changed_cuts(
             sum_g += g
             sum_lam += D * pool.cost[c]
             sum_g_lam += g * pool.cost[c]
-            M[last, last] += D * pool.cost[c] * pool.cost[c]
+            half[last, last] += 0.5 * D * pool.cost[c] * pool.cost[c]
             if curve == 0.0:
                 continue
             size = 0
@@ -673,29 +674,28 @@ def _add_changed_cuts(
             for a in range(size):
                 part = curve * value[a]
                 for b in range(a):
-                    M[max(where[a], where[b]), min(where[a], where[b])] += part * value[b]
-                M[where[a], where[a]] += curve
+                    half[where[a], where[b]] += part * value[b]
+                half[where[a], where[a]] += 0.5 * curve
         if sum_D == 0.0:
             sum_D = np.inf  # a lone cut: no bracket
         weight[i] = sum_curve - sum_g * sum_g / sum_D
         of_lam[i] = sum_g * sum_lam / sum_D - sum_g_lam
-        M[last, last] -= sum_lam * sum_lam / sum_D
+        half[last, last] -= 0.5 * sum_lam * sum_lam / sum_D
         for a in range(n_touched):
             e = touched[a]
             with_row = of_changes[0, e] - of_changes[1, e] * sum_g / sum_D
-            M[last, e] += of_changes[1, e] * sum_lam / sum_D - of_changes[2, e]
-            M[e, 0] += with_row
+            half[last, e] += of_changes[1, e] * sum_lam / sum_D - of_changes[2, e]
+            half[e, 0] += with_row
             for r in range(x.shape[1]):
-                M[e, 1 + r] += with_row * x[i, r]
+                half[e, 1 + r] += with_row * x[i, r]
             for j in range(z.shape[1]):
                 other = column[z[i, j]]
-                if other == e:
-                    M[e, e] += 2 * with_row
-                elif other >= 0:
-                    M[max(e, other), min(e, other)] += with_row
+                if other >= 0:
+                    half[e, other] += with_row
             part = of_changes[1, e] / sum_D
-            for b in range(a + 1):
-                M[max(e, touched[b]), min(e, touched[b])] -= part * of_changes[1, touched[b]]
+            for b in range(a):
+                half[e, touched[b]] -= part * of_changes[1, touched[b]]
+            half[e, e] -= 0.5 * part * of_changes[1, e]
         for a in range(n_touched):
             seen[touched[a]] = False
             of_changes[0, touched[a]] = of_changes[1, touched[a]] = of_changes[2, touched[a]] = 0.0

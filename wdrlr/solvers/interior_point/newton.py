@@ -72,9 +72,9 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
     """The coordinates on which something depends, and the rows with a force: a top that no cut uses has none."""
     used = np.zeros(instance.coordinates.E, bool)
     used[: instance.coordinates.n_scores] = True
-    used[-1] = instance.problem.radius > 0
     used[instance.coordinates.number_size] = instance.by_sizes
-    used[pool.entry[pool.entry >= 0]] = True
+    used[pool.entry] = True
+    used[-1] = instance.problem.radius > 0
     size = instance.coordinates.size
     for j in instance.problem.coded:  # sizes serve the top and the bottom
         used[size[instance.problem.dummies(j)]] = used[instance.coordinates.data.top[:, j]].any()
