@@ -19,7 +19,7 @@ class Settings:
     """Share of the coefficients one starts from that is kept: they may lie on walls of another problem."""
     start_lam: float = 1.05
     """Times the multiplier of the coefficients one starts from."""
-    first_lam: float = 2.0
+    first_lam: float = 0.5
     """lam at the start, times the larger of the cost of a level change and the radius."""
     first_top: float = 0.1
     """Height of a top above its levels at the start."""
