@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from wdrlr.model.encoding import as_pandas, fit_encoding, level_matrix, slope_names
+from wdrlr.model.encoding import as_pandas, fit_encoding, level_matrix, level_scores, slope_names
 
 
 def table():
@@ -257,6 +257,31 @@ def test_codings():
     dummies = np.array([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
     expected = np.concatenate([dummies @ [0.7, -1.3, 0.0], np.array([[1, -1], [-1, 1]]) @ [0.4, 0.0], [0.0]])
     assert np.allclose(level_matrix(n_levels, "pm1") @ b, expected)
+
+
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+@pytest.mark.parametrize("n_levels", [(3, 2, 1), (1, 4), (5,), ()])
+def test_scores_without_the_matrix_are_those_with_it(n_levels, coding):
+    matrix = level_matrix(n_levels, coding)
+    slopes = np.random.default_rng(0).normal(size=matrix.shape[1])
+    assert level_scores(slopes, n_levels, coding).tolist() == (matrix @ slopes).tolist()
+
+
+def test_levels_that_are_declared_but_have_no_rows_are_no_unknown_levels():
+    encoding = fit_encoding(column(["a", "b"], "category"), "from_dtype")
+    more = column(["b", "a"], pd.CategoricalDtype(["never", "b", "a"]))
+    assert encoding.codes(more, "error")[:, 0].tolist() == [1, 0] * 3
+    more.loc[1, "c"] = "never"
+    with pytest.raises(ValueError, match="'c' has levels that were not seen in fit: 'never'; the levels are 'a', 'b'"):
+        encoding.codes(more, "error")
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "category"])
+def test_an_order_of_appearance_is_no_order_of_levels(dtype):
+    values = ["c", "a", "b", "c"]
+    encoding = fit_encoding(column(values, dtype), "from_dtype")
+    assert encoding.categories[0].tolist() == ["a", "b", "c"]
+    assert encoding.codes(column(["b", "x", "c"], dtype), "ignore")[:3, 0].tolist() == [1, -1, 2]
 
 
 def test_slope_names_skip_the_reference_level():

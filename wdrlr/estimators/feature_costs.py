@@ -35,7 +35,9 @@ def costs_of(feature_costs: Mapping[Any, Any] | None, encoding: FeatureEncoding,
         If a key is no column, or one that another key names, or if a value does not fit its column or, for numbers,
         the norm.
     """
-    given = by_position(feature_costs or {}, encoding.names)
+    if not feature_costs:
+        return ALL_ONE
+    given = by_position(feature_costs, encoding.names)
     numbers = [_of_number(given.get(j, 1.0), encoding.names[j]) for j in encoding.numeric]
     if norm != "l1" and len(set(numbers)) > 1:
         costs = ", ".join(f"{encoding.names[j]!r} {cost:g}" for j, cost in zip(encoding.numeric, numbers, strict=True))

@@ -180,11 +180,11 @@ coding, coef_bound, fit_intercept
         """f at every row of a table; shape (N,). Unknown levels have the mean score of the problem's rows."""
         x, z = encoding.numbers(table), encoding.codes(table, handle_unknown)
         n, n_levels = x.shape[1], encoding.n_levels
-        scores, offsets = enc.level_matrix(n_levels, self.coding) @ coef[0, n:], level_offsets(n_levels)
+        scores, offsets = enc.level_scores(coef[0, n:], n_levels, self.coding), level_offsets(n_levels)
         by_feature = zip(encoding.category_weights, np.split(scores, offsets[1:]), strict=False)
         means = np.array([weights @ of_feature for weights, of_feature in by_feature])
-        level_scores = np.where(z >= 0, scores[np.maximum(z, 0) + offsets], means)
-        return intercept[0] + x @ coef[0, :n] + level_scores.sum(axis=1)
+        with_means = np.insert(scores, offsets, means)  # each before the levels of its feature, where -1 finds it
+        return intercept[0] + x @ coef[0, :n] + with_means[z + offsets + np.arange(1, len(offsets) + 1)].sum(axis=1)
 
     def rows(self, encoding: enc.FeatureEncoding, table: pd.DataFrame, handle_unknown: str = "error") -> np.ndarray:
         """The rows whose product with intercept and coefficients is ``decision``; shape (N, 1 + n + k)."""

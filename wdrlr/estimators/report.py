@@ -10,7 +10,7 @@ import pandas as pd
 
 from wdrlr.estimators.feature_costs import by_position, in_words
 from wdrlr.estimators.formulation import Formulation
-from wdrlr.model.encoding import FeatureEncoding, level_matrix, quoted, slope_names, without_rows
+from wdrlr.model.encoding import FeatureEncoding, level_scores, quoted, slope_names, without_rows
 from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import level_offsets
 from wdrlr.solvers.solution import Solution
@@ -162,7 +162,7 @@ def _categories(model: Fitted, metric: GroundMetric) -> list[tuple[str, str]]:
         prices = [
             np.multiply(unit, costs, out=np.full(np.shape(costs), np.inf), where=np.isfinite(costs)) for costs in own
         ]
-    scores = level_matrix(encoding.n_levels, model.formulation.coding) @ model.coef[0, len(encoding.numeric) :]
+    scores = level_scores(model.coef[0, len(encoding.numeric) :], encoding.n_levels, model.formulation.coding)
     worth = []
     for j, of_levels, price in zip(
         encoding.categorical, np.split(scores, level_offsets(encoding.n_levels)[1:]), prices, strict=True

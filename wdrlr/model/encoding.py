@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from wdrlr.model.problem import level_offsets
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureEncoding:
@@ -76,14 +78,14 @@ class FeatureEncoding:
         ValueError
             If a value is missing or a collection, or if a level is unknown and ``handle_unknown`` is "error".
         """
-        z = np.empty((len(table), len(self.categorical)), dtype=np.int64)
+        z, columns = np.empty((len(table), len(self.categorical)), dtype=np.int64), _columns(table)
         for column, (j, levels) in enumerate(zip(self.categorical, self.categories, strict=True)):
-            values = table.iloc[:, j]
-            _refuse_collections(_types(values), self.names[j])
-            _refuse_missing(values, self.names[j])
-            z[:, column] = pd.Index(levels).get_indexer(np.asarray(values))
-            if handle_unknown == "error" and (z[:, column] < 0).any():
-                unknown = pd.unique(np.asarray(values)[z[:, column] < 0])
+            _refuse_collections(_types(columns[j]), self.names[j])
+            codes, distinct = _factorised(columns[j], self.names[j])
+            known = _positions(distinct, levels)[codes]
+            z[:, column] = known
+            if handle_unknown == "error" and (known < 0).any():
+                unknown = distinct[pd.unique(codes[known < 0])]
                 raise ValueError(
                     f"column {self.names[j]!r} has levels that were not seen in fit: {quoted(unknown)}; the levels "
                     f"are {quoted(levels)}. Declare all levels in a pandas categorical before fit, or predict "
@@ -125,15 +127,14 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     mask = _categorical_mask(table, categorical_features)
     categorical = [int(j) for j in np.flatnonzero(mask)]
     by_dtype = isinstance(categorical_features, str) and categorical_features == "from_dtype"
-    categories, ordered = [], []
+    categories, ordered, columns = [], [], _columns(table)
     for j in categorical:
-        values = table.iloc[:, j]
+        values = columns[j]
         types = _types(values)
         _refuse_collections(types, names[j])
         if by_dtype and values.dtype == object:
             _refuse_times(types, names[j])
             _refuse_numbers(types, names[j])
-        _refuse_missing(values, names[j])
         categories.append(_levels(values, names[j]))
         ordered.append(bool(getattr(values.dtype, "ordered", False)) or _is_natural(categories[-1]))
         pair = look_alikes(categories[-1])
@@ -151,10 +152,17 @@ _COLLECTIONS = (list, dict, set, frozenset, np.ndarray, pd.Series)
 _BOOLEANS = (bool, np.bool_)
 
 
+def _columns(table: pd.DataFrame) -> list[pd.Series]:
+    """The columns by position."""
+    return [values for _, values in table.items()]
+
+
 def _types(values: pd.Series) -> dict[type, str]:
     """The types of the values that are not missing, each with its description for an error message."""
     if values.dtype == object:
-        return {kind: f"holds values of the type {kind.__name__}" for kind in set(map(type, values[values.notna()]))}
+        text = pd.api.types.infer_dtype(values) == "string"  # most are, and this takes no loop in Python
+        kinds = {str} if text else set(map(type, values[values.notna()]))
+        return {kind: f"holds values of the type {kind.__name__}" for kind in kinds}
     return {values.dtype.type: f"has the dtype {values.dtype}"}
 
 
@@ -188,23 +196,55 @@ def _refuse_numbers(types: dict[type, str], name: str) -> None:
         )
 
 
-def _levels(values: pd.Series, name: str) -> np.ndarray:
+def _factorised(values: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the values, shape (N,), and what they stand for: the distinct values, or all levels of a categorical.
+
+    Raises ValueError if a value is missing or cannot be looked up.
+    """
     if isinstance(values.dtype, pd.CategoricalDtype):
-        return np.asarray(values.dtype.categories)
-    try:
-        levels = np.unique(np.asarray(values))
-        set(levels.tolist())  # levels are looked up by their hash
-    except (TypeError, ValueError) as error:
+        codes, distinct = values.array.codes, values.dtype.categories
+    else:
+        try:
+            codes, distinct = pd.factorize(values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
+        except TypeError as error:
+            raise _no_levels(name, error) from error
+    missing = int((codes < 0).sum())
+    if missing:
         raise ValueError(
-            f"column {name!r} has levels that cannot be sorted or looked up ({error}); convert them to text, or make "
-            "the column a pandas categorical."
-        ) from error
-    return levels
+            f"the categorical column {name!r} has {missing} missing values; drop those rows, or make missing values a "
+            f'level: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
+        )
+    return codes, np.asarray(distinct)
+
+
+def _levels(values: pd.Series, name: str) -> np.ndarray:
+    _, distinct = _factorised(values, name)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return distinct
+    try:
+        return np.unique(distinct)
+    except (TypeError, ValueError) as error:
+        raise _no_levels(name, error) from error
+
+
+def _no_levels(name: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"column {name!r} has levels that cannot be sorted or looked up ({error}); convert them to text, or make "
+        "the column a pandas categorical."
+    )
+
+
+def _positions(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Where the values are among the levels, -1 for those that are not there; shape (number of values,)."""
+    if pd.api.types.infer_dtype(levels) != "string":
+        return pd.Index(levels).get_indexer(values)
+    known = {level: code for code, level in enumerate(levels)}  # for a few texts a hundred times as fast
+    return np.array([known.get(value, -1) for value in values], dtype=np.int64)
 
 
 def _is_natural(levels: np.ndarray) -> bool:
     """Whether the levels ascend and are not text, whose order is merely alphabetical."""
-    return pd.Index(levels).is_monotonic_increasing and not any(isinstance(level, (str, bytes)) for level in levels)
+    return not any(isinstance(level, (str, bytes)) for level in levels) and pd.Index(levels).is_monotonic_increasing
 
 
 def as_pandas(X: Any) -> Any:
@@ -229,11 +269,10 @@ def as_pandas(X: Any) -> Any:
         return X
     replaced: dict[int, Any] = {}
     for j, dtype in enumerate(X.dtypes):
-        values = X.iloc[:, j]
-        if declared and dtype.kind == "O" and pd.api.types.infer_dtype(values) == "decimal":
-            replaced[j] = values.astype(float)  # declared as a number, by a dtype that pandas does not have
+        if declared and pd.api.types.is_object_dtype(dtype) and pd.api.types.infer_dtype(X.iloc[:, j]) == "decimal":
+            replaced[j] = X.iloc[:, j].astype(float)  # declared as a number, by a dtype that pandas does not have
         elif isinstance(dtype, pd.ArrowDtype) and dtype.type is pd.CategoricalDtype.type:
-            replaced[j] = values.array.__arrow_array__().to_pandas().array
+            replaced[j] = X.iloc[:, j].array.__arrow_array__().to_pandas().array
     if replaced:
         X = X.copy(deep=False)
         for j, values in replaced.items():
@@ -318,15 +357,6 @@ def _is_categorical(dtype: Any) -> bool:
     )
 
 
-def _refuse_missing(values: pd.Series, name: str) -> None:
-    missing = int(values.isna().sum())
-    if missing:
-        raise ValueError(
-            f"the categorical column {name!r} has {missing} missing values; drop those rows, or make missing values a "
-            f'level: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
-        )
-
-
 def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
     """The matrix that turns the slopes b_C into the scores of all levels; shape (sum(n_levels), k).
 
@@ -334,18 +364,21 @@ def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
     is the coding of the authors' public code: a -1/+1 dummy for every level, with the slope of the last one fixed to 0,
     so that the score of level v is 2 b_v - sum_u b_u (with b = 0 for the last level).
     """
-    k = sum(n_levels) - len(n_levels)
-    matrix = np.zeros((sum(n_levels), k))
-    row = column = 0
-    for count in n_levels:
-        block = matrix[row : row + count, column : column + count - 1]
-        if coding == "onehot":
-            block[1:] = np.eye(count - 1)
-        else:
-            block[:-1] = 2.0 * np.eye(count - 1)
-            block -= 1.0
-        row, column = row + count, column + count - 1
+    counts, offsets = np.array(n_levels, dtype=int), level_offsets(n_levels)
+    level = np.delete(np.arange(counts.sum()), offsets if coding == "onehot" else offsets + counts - 1)  # of each slope
+    matrix = np.zeros((counts.sum(), len(level)))
+    matrix[level, np.arange(len(level))] = 1.0 if coding == "onehot" else 2.0
+    if coding != "onehot":
+        feature = np.repeat(np.arange(len(counts)), counts)
+        matrix -= feature[:, None] == feature[level]
     return matrix
+
+
+def level_scores(slopes: np.ndarray, n_levels: tuple[int, ...], coding: str) -> np.ndarray:
+    """The scores of all levels, ``level_matrix(n_levels, coding) @ slopes``; shape (sum(n_levels),)."""
+    if coding != "onehot":
+        return level_matrix(n_levels, coding) @ slopes
+    return np.insert(slopes, level_offsets(n_levels) - np.arange(len(n_levels)), 0.0)
 
 
 def slope_names(encoding: FeatureEncoding, coding: str) -> np.ndarray:
