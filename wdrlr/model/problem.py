@@ -186,7 +186,8 @@ def merge_duplicates(
 
     Shapes as in ``Problem``; the objective is the same, and so is everything computed from it.
     """
-    order = np.lexsort([*z.T, *x.T, y])
+    small = z.astype(np.min_scalar_type(z.max(initial=0)))  # up to 16 bits are sorted by radix
+    order = np.lexsort([*small.T, *x.T, y])
     x, z, y, w = x[order], z[order], y[order], w[order]
     new = np.ones(len(y), dtype=bool)
     new[1:] = (x[1:] != x[:-1]).any(axis=1) | (z[1:] != z[:-1]).any(axis=1) | (y[1:] != y[:-1])
