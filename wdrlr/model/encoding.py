@@ -81,7 +81,9 @@ class FeatureEncoding:
         z, columns = np.empty((len(table), len(self.categorical)), dtype=np.int64), _columns(table)
         for column, (j, levels) in enumerate(zip(self.categorical, self.categories, strict=True)):
             _refuse_collections(_types(columns[j]), self.names[j])
-            codes, distinct = _factorised(columns[j], self.names[j])
+            codes, distinct = _factorised(columns[j])
+            if (codes < 0).any():
+                raise _missing(columns[j], self.names[j])
             known = _positions(distinct, levels)[codes]
             z[:, column] = known
             if handle_unknown == "error" and (known < 0).any():
@@ -196,42 +198,33 @@ def _refuse_numbers(types: dict[type, str], name: str) -> None:
         )
 
 
-def _factorised(values: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of the values, shape (N,), and what they stand for: the distinct values, or all levels of a categorical.
-
-    Raises ValueError if a value is missing or cannot be looked up.
-    """
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        codes, distinct = values.array.codes, values.dtype.categories
-    else:
-        try:
-            codes, distinct = pd.factorize(values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
-        except TypeError as error:
-            raise _no_levels(name, error) from error
-    missing = int((codes < 0).sum())
-    if missing:
-        raise ValueError(
-            f"the categorical column {name!r} has {missing} missing values; drop those rows, or make missing values a "
-            f'level: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
-        )
-    return codes, np.asarray(distinct)
-
-
 def _levels(values: pd.Series, name: str) -> np.ndarray:
-    _, distinct = _factorised(values, name)
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return distinct
     try:
-        return np.unique(distinct)
+        distinct = values.unique()
+        if not pd.isna(distinct).any():
+            declared = isinstance(values.dtype, pd.CategoricalDtype)
+            return np.asarray(values.dtype.categories) if declared else np.unique(np.asarray(distinct))
     except (TypeError, ValueError) as error:
-        raise _no_levels(name, error) from error
+        raise ValueError(
+            f"column {name!r} has levels that cannot be sorted or looked up ({error}); convert them to text, or make "
+            "the column a pandas categorical."
+        ) from error
+    raise _missing(values, name)
 
 
-def _no_levels(name: str, error: Exception) -> ValueError:
+def _missing(values: pd.Series, name: str) -> ValueError:
     return ValueError(
-        f"column {name!r} has levels that cannot be sorted or looked up ({error}); convert them to text, or make "
-        "the column a pandas categorical."
+        f"the categorical column {name!r} has {values.isna().sum()} missing values; drop those rows, or make missing "
+        f'values a level: X[{name!r}].astype("category").cat.add_categories("missing").fillna("missing").'
     )
+
+
+def _factorised(values: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the values, shape (N,), -1 for missing ones, and the values that the codes 0, 1, ... stand for."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.array.codes, np.asarray(values.dtype.categories)
+    codes, distinct = pd.factorize(values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
+    return codes, np.asarray(distinct)
 
 
 def _positions(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
