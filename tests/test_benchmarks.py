@@ -13,15 +13,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import seaborn as sns
+from sklearn.preprocessing import OneHotEncoder
 
-from benchmarks import fingerprint, report
+from benchmarks import encoding, fingerprint, report
 from benchmarks.datasets import as_numbers, some_rows, synthetic, uci
 from benchmarks.objective import objective, race, unmeasured
 from benchmarks.run import PARTS
 from benchmarks.solvers import OURS, SOLVERS, Logistic, expected_rounds
 from benchmarks.store import Store, read
+from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
 from wdrlr.estimators.solving import Solving, at
+from wdrlr.model.problem import merge_duplicates
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.protocols import PROTOCOLS
@@ -175,3 +178,19 @@ def test_the_fingerprint_sees_a_digit_that_moves(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         fingerprint.main()
     assert "16 of 16 differ" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dtype", encoding.DTYPES)
+def test_the_encoding_that_is_timed_is_that_of_a_fit(dtype):
+    text, y = encoding.text_table("eight features", 300)
+    X, categories = encoding.with_dtype(text, dtype)
+    model = WassersteinLogisticRegression()
+    problem = encoding.encode(model, X, y).problem
+    merged = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
+    fitted = model._posed(model._formulation(), X, y, None).problem
+    for ours, of_fit in zip(merged, (fitted.x, fitted.z, fitted.y, fitted.w), strict=True):
+        np.testing.assert_allclose(ours, of_fit, rtol=1e-12)
+    rows = pd.DataFrame(encoding.rows_of("eight features", dtype, 300))
+    assert rows["step"].tolist() == ["fit", "merge", "decision_function", "predict", "predict_proba"]
+    assert (rows["seconds"] > 0).all() and (rows["numbers"] == 8).all()
+    assert (rows["levels"] == OneHotEncoder().fit_transform(categories).shape[1]).all()
