@@ -533,6 +533,16 @@ def test_pairs_of_levels_are_found_where_there_are_too_many(monkeypatch, kind):
 # Solvers that fail
 
 
+def test_a_radius_that_the_first_unit_finds_is_not_cut_short_by_another():
+    """A cone solver's word on a smaller unit was 5 % short: classes of 2e-5 and 1, numbers of 1e7."""
+    numbers = {"x0": [-6.77e6, -2.26e6, -4.51e6, -2.26e6], "x1": [-3.79e6, -1.21e6, -2.97e6, 8.8e5]}
+    table = pd.DataFrame(numbers | {"x2": [4.59e6, -49.9, -56.7, -20.3]})
+    about = {"sample_weight": [2.2e-6, 0.59, 0.58, 2.1e-5], "label_cost": np.inf, "norm": "l2"}
+    of_numbers = radius_max(table, [0, 0, 0, 1], **about)
+    levels = pd.Categorical.from_codes([1, 0, 0, 0], list("abcd"))
+    assert radius_max(table.assign(z=levels), [0, 0, 0, 1], **about) >= of_numbers == pytest.approx(56.814237)
+
+
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
     problem = random_problem(3, N=20, n=3, norm=norm)
