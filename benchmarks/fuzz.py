@@ -1,11 +1,7 @@
 """Random problems through the public interface, each fit checked: `python -m benchmarks.fuzz --minutes 60`.
 
-Only public names of the package are used. What a fit reports is compared with the objective
-
-    F(b) = min over lam of  lam radius + sum_i w_i max_{z, y} [ log(1 + exp(-y f(x_i, z))) - lam d ]  + penalty,
-
-with lam >= scale * dual_norm(b_N), z over all combinations of levels and y over both labels, which is enumerated here
-in extended precision and minimised over all breakpoints in lam.
+Only public names of the package are used, but for ``any_code``, which has none. What a fit reports is compared with the
+objective as ``fuzz_judge`` enumerates it.
 
 Each instance is made from one integer; `python -m benchmarks.fuzz --instance 123` shows it in full. Kinds of outcome:
 
@@ -35,19 +31,20 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from itertools import product
+from functools import cache
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import Any, NamedTuple
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from benchmarks.fuzz_instances import Instance, make_instance
+from benchmarks.fuzz_judge import Judge, Real, Value
 from wdrlr import WassersteinLogisticRegression, fit_path, radius_max
 
 FAILURES = ("wrong", "exception", "nan", "silent", "contradiction")
@@ -59,401 +56,6 @@ FINE = 1e-9
 """The tolerance of the fit whose coefficients test the lower bounds of the others."""
 LARGEST_SCORE = 1e3
 """At radius 0 without a bound, a lower bound holds for coefficients of limited size; larger ones prove nothing."""
-UNIT = 2.0**-53
-Real = np.longdouble
-"""Extended precision, if the machine has it; the allowance for rounding takes its precision into account."""
-
-
-# The instances
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """A table, its labels and weights, and all parameters of its fits.
-
-    Attributes
-    ----------
-    seed : int
-    x, z, y : ndarrays of shapes (N, n), (N, m), (N,)
-        Numbers, level codes and labels -1, +1, as the table has them.
-    w : ndarray of shape (N,) or None
-        Sample weights, not normalised.
-    n_levels : tuple of m int
-        Declared or, where nothing is declared, observed levels.
-    table, target : DataFrame or ndarray, ndarray of shape (N,)
-        What is passed to the package.
-    size : float
-        Magnitude of the numbers; 1 if there are none.
-    size_class : str
-        Rows and numbers in words.
-    problem : dict
-        The parameters that describe the problem, except for the radius.
-    fit : dict
-        tol, max_iter, solver, solver_options.
-    radius, other_radius : float or (float,)
-        In a tuple it is relative to ``radius_max``. A warm start comes from a fit at the other radius.
-    route : {"fit", "warm", "path"}
-    start_unit : float
-        Factor on the numbers in the fit that a warm start comes from.
-    check_with : str or None
-        Another solver, whose coefficients test the lower bounds.
-    """
-
-    seed: int
-    x: np.ndarray
-    z: np.ndarray
-    y: np.ndarray
-    w: np.ndarray | None
-    n_levels: tuple[int, ...]
-    table: Any
-    target: np.ndarray
-    size: float
-    size_class: str
-    problem: dict
-    fit: dict
-    radius: float | tuple[float]
-    other_radius: float | tuple[float]
-    route: str
-    start_unit: float
-    check_with: str | None
-
-    @property
-    def tailored(self) -> bool:
-        return self.fit["solver"] == "tailored" or (self.fit["solver"] == "auto" and self.problem["p"] == 1)
-
-
-def make_instance(seed: int) -> Instance:
-    """The instance of a seed."""
-    rng = np.random.default_rng(seed)
-    large = rng.random() < 0.03
-    N = int(rng.integers(41, 301)) if large else int(min(40, 2 + rng.geometric(rng.choice([0.08, 0.25]))))
-    n, m = int(rng.choice([0, 1, 1, 2, 3])), int(rng.choice([0, 1, 2, 2, 3, 4]))
-    m = max(m, int(n == 0))
-    n_levels = rng.integers(1, 7, m)
-    while n_levels.prod() > (200 if large else 1296):
-        n_levels = rng.integers(1, 7, m)
-    size = float(10 ** rng.uniform(-9, 9)) if n and rng.random() < 0.5 else 1.0
-    x, words = _numbers(rng, N, n, size)
-    z = np.column_stack([rng.integers(0, levels, N) for levels in n_levels]) if m else np.zeros((N, 0), int)
-    if rng.random() < 0.3:  # only a few distinct rows
-        copied = rng.integers(0, max(2, N // 3), N)
-        x, z = x[copied], z[copied]
-    y = _labels(rng, x, z)
-    w = _weights(rng, y)
-    columns, codes, counts = {}, z.copy(), list(map(int, n_levels))
-    for j in range(n):
-        columns[f"x{j}"] = x[:, j]
-    for j in range(m):
-        names = np.array([f"level {v}" for v in range(n_levels[j])])
-        columns[f"z{j}"] = pd.Categorical.from_codes(z[:, j], categories=names)
-        if rng.random() < 0.3:  # text has only its observed levels
-            columns[f"z{j}"] = names[z[:, j]]
-            observed, codes[:, j] = np.unique(z[:, j], return_inverse=True)
-            counts[j] = len(observed)
-    # Numbers keep their relative order, and so do categories, whichever come first.
-    keys = sorted(columns) if rng.random() < 0.5 else [*list(columns)[n:], *list(columns)[:n]]
-    table = pd.DataFrame({key: columns[key] for key in keys}) if m or rng.random() < 0.5 else x
-    labels = [np.array([-1, 1]), np.array([0, 1]), np.array(["no", "yes"])][rng.integers(3)]
-    target = labels[(y > 0).astype(int)]
-    unit = float(rng.choice([size, 1.0])) if n and m else size
-    problem = _problem_parameters(rng, n, m, size, unit)
-    fit = _fit_parameters(rng, problem["p"], large)
-    if problem["metric_scale"] == "unit":
-        unit /= n + m + (m if problem["label_cost"] == "n_categorical" else problem["label_cost"])
-    return Instance(
-        seed=seed,
-        x=x,
-        z=codes,
-        y=y,
-        w=w,
-        n_levels=tuple(counts),
-        table=table,
-        target=target,
-        size=size,
-        size_class=f"{'N > 40' if large else 'N <= 40'}, {words}",
-        problem=problem,
-        fit=fit,
-        radius=_radius(rng, unit),
-        other_radius=_radius(rng, unit),
-        route=str(rng.choice(["fit", "warm", "path"], p=[0.7, 0.2, 0.1])),
-        start_unit=float(10 ** rng.uniform(-6, 6)) if rng.random() < 0.3 else 1.0,
-        check_with="column-constraint" if not large and rng.random() < 0.03 else None,
-    )
-
-
-def _numbers(rng: np.random.Generator, N: int, n: int, size: float) -> tuple[np.ndarray, str]:
-    """Numbers of a given size, and a description of them; shape (N, n)."""
-    x = rng.normal(size=(N, n))
-    for j in range(n):
-        kind = rng.choice(
-            ["normal", "binary", "integers", "heavy", "constant", "copy"], p=[0.5, 0.1, 0.15, 0.15, 0.05, 0.05]
-        )
-        if kind == "binary":
-            x[:, j] = rng.integers(0, 2, N)
-        elif kind == "integers":
-            x[:, j] = rng.integers(-3, 4, N)
-        elif kind == "heavy":
-            x[:, j] **= 5
-        elif kind == "constant":
-            x[:, j] = 1.0
-        elif kind == "copy":
-            x[:, j] = x[:, 0] * rng.choice([1.0, -2.0])
-    x *= size
-    if n == 0:
-        return x, "no numbers"
-    words = "tiny numbers" if size < 1e-3 else "huge numbers" if size > 1e3 else "plain numbers"
-    if n > 1 and rng.random() < 0.1:
-        x *= 10 ** rng.uniform(-6, 6, n)
-        words = "mixed sizes"
-    if rng.random() < 0.15:
-        x += size * 10 ** rng.uniform(0, 7, n) * rng.choice([-1, 1], n) * (rng.random(n) < 0.7)
-        words = "far from 0"
-    return x, words
-
-
-def _labels(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Labels at random, by a noisy rule, or separable; both classes occur. Shape (N,)."""
-    N = len(x)
-    noise = rng.choice([0.0, 0.5, 2.0, np.inf])
-    spread = np.ptp(x, axis=0)
-    scores = ((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)) @ rng.normal(size=x.shape[1]) * 3
-    scores += sum((rng.normal(size=6)[z[:, j]] for j in range(z.shape[1])), np.zeros(N))
-    scores -= np.median(scores) if rng.random() < 0.5 else 0.0
-    draw = rng.normal(size=N)
-    y = np.where((draw if np.isinf(noise) else scores + noise * draw) > 0, 1.0, -1.0)
-    if np.unique(y).size < 2:
-        y[rng.integers(N)] *= -1
-    return y
-
-
-def _weights(rng: np.random.Generator, y: np.ndarray) -> np.ndarray | None:
-    """None, alike, over 12 orders of magnitude, or with zeros; almost always with both classes. Shape (N,)."""
-    N = len(y)
-    kind = rng.choice(["none", "alike", "wild", "counts"], p=[0.5, 0.2, 0.15, 0.15])
-    if kind == "none":
-        return None
-    w = {"alike": rng.random(N) + 0.1, "wild": 10 ** rng.uniform(-12, 0, N), "counts": rng.integers(0, 4, N)}[kind]
-    w = w * (rng.random(N) > 0.1) * 10 ** rng.choice([0.0, 0.0, rng.uniform(-9, 9)])
-    if rng.random() < 0.98:
-        for label in (-1, 1):
-            if not w[y == label].any():
-                w[np.flatnonzero(y == label)[0]] = max(w.max(), 1.0)
-    return w
-
-
-def _problem_parameters(rng: np.random.Generator, n: int, m: int, size: float, unit: float) -> dict:
-    """The parameters of the problem except the radius; penalties and bounds are scaled to the coefficients."""
-    label_cost: float | str = 1.0
-    kind = rng.random()
-    if kind < 0.6:
-        label_cost = float(10 ** rng.uniform(-3, 5) * unit)
-    elif kind < 0.75:
-        label_cost = np.inf
-    elif kind < 0.85 and m:
-        label_cost = "n_categorical"
-    slope = 1.0 / size if n and rng.random() < 0.5 else 1.0
-    return {
-        "label_cost": label_cost,
-        "p": float(rng.choice([0.5, 2.0, 3.0])) if rng.random() < 0.04 else 1.0,
-        "norm": str(rng.choice(["l1", "l2", "linf"])),
-        "metric_scale": "unit" if rng.random() < 0.25 and label_cost != np.inf else None,
-        "l1_penalty": float(10 ** rng.uniform(-8, 0) / slope) if rng.random() < 0.3 else 0.0,
-        "penalize_intercept": bool(rng.random() < 0.3),
-        "coding": str(rng.choice(["onehot", "pm1"])),
-        "coef_bound": float(10 ** rng.uniform(-3, 3) * slope) if rng.random() < 0.25 else None,
-        "fit_intercept": bool(rng.random() < 0.8),
-    }
-
-
-def _fit_parameters(rng: np.random.Generator, p: float, large: bool) -> dict:
-    """The solver and its stopping rule."""
-    solver, draw = "tailored" if p == 1 else "auto", rng.random()
-    if p != 1 and draw < 0.05:
-        solver = "tailored"  # to be refused
-    elif (p != 1 and draw < 0.3) or (draw < 0.01 and not large):
-        solver = "monolithic"
-    elif draw < 0.03 and not large:
-        solver = "column-constraint"
-    elif p == 1 and draw < 0.2:
-        solver = "auto"
-    conic = solver in ("monolithic", "column-constraint") or (solver == "auto" and p != 1)
-    return {
-        "tol": float(rng.choice([1e-4, 1e-5, 1e-6, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10])),
-        "max_iter": 1000 if rng.random() < 0.93 else int(rng.integers(1, 30)),
-        "solver": solver,
-        "solver_options": {"time_limit": 10.0} if conic else None,
-    }
-
-
-def _radius(rng: np.random.Generator, unit: float) -> float | tuple[float]:
-    """A radius in the units of the table, or relative to the largest useful radius."""
-    kind = rng.random()
-    if kind < 0.08:
-        return 0.0
-    if kind < 0.33:
-        return (float(rng.choice([0.5, 0.9, 0.99, 0.999999, 1.000001, 1.01])),)
-    return float(10 ** (rng.uniform(-4, 0) if kind < 0.6 else rng.uniform(-12, 3)) * unit)
-
-
-# The judge
-
-
-class Value(NamedTuple):
-    """F, and how far a careful evaluation in double precision can be from it."""
-
-    F: float
-    allowance: float
-
-
-class Judge:
-    """F for the table of an instance, by enumeration.
-
-    Rounding. With u = 2^-53, an f computed in double precision is off by at most u times its number of operations times
-    S_i, the sum of the sizes of its terms, and the log-loss does not amplify this (its slope is at most 1). A relative
-    error of u in the multiplier moves F by u lam |slope|, where lam times the cost of a change is at most its loss,
-    again at most S_i + 1. Weighting and summing N losses adds N u F, and the minimisation over lam may stop
-    1e-14 (F + 1) above the minimum. Altogether
-
-        allowance = u [ (operations + 10) sum_i w_i S_i  +  (N + 100) (F + 1) ].
-    """
-
-    def __init__(self, instance: Instance):
-        self.problem = instance.problem
-        self.x, self.y, self.n_levels = instance.x.astype(Real), instance.y, instance.n_levels
-        self.w = np.ones(len(instance.y), Real) if instance.w is None else instance.w.astype(Real)
-        n, m = instance.x.shape[1], instance.z.shape[1]
-        kappa = m if self.problem["label_cost"] == "n_categorical" else self.problem["label_cost"]
-        self.kappa = Real(kappa)
-        self.scale = n + m + self.kappa if self.problem["metric_scale"] == "unit" else Real(1)
-        # All combinations of levels, for each different row of codes in the order of their number of changes.
-        self.combinations = np.array(list(product(*map(range, instance.n_levels))), int).reshape(
-            np.prod(instance.n_levels, dtype=int), m
-        )
-        distinct, self.group = np.unique(instance.z, axis=0, return_inverse=True)
-        self.group = self.group.reshape(-1)
-        changes = (distinct[:, None, :] != self.combinations[None]).sum(axis=2)
-        self.order = np.argsort(changes, axis=1, kind="stable")
-        # How many combinations differ in 0, 1, ... features is the same for every row.
-        self.changes, self.start = np.unique(np.sort(changes[0]), return_index=True)
-        self.n_coefficients = 1 + n + sum(instance.n_levels) - m
-        self.operations = n + m + max(instance.n_levels, default=0) + 2
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """The largest |x_ij|, and 1 for the intercept and the levels; shape (1 + n + k,)."""
-        sizes = np.ones(self.n_coefficients)
-        sizes[1 : 1 + self.x.shape[1]] = np.abs(self.x).max(axis=0)
-        return sizes
-
-    def feasible(self, b: np.ndarray) -> bool:
-        """Whether the coefficients are within the bound and, without an intercept, b_0 is 0."""
-        bound = self.problem["coef_bound"]
-        inside = bound is None or bool((np.abs(b) <= bound).all())
-        return inside and (self.problem["fit_intercept"] or b[0] == 0)
-
-    def objective(self, b: np.ndarray, radius: float) -> Value:
-        """F at the coefficients; shape (1 + n + k,)."""
-        loss = self.worst_case_loss(b, radius, self.w)
-        penalised = b if self.problem["penalize_intercept"] else b[1:]
-        penalty = float(Real(self.problem["l1_penalty"]) * np.abs(penalised.astype(Real)).sum())
-        return Value(loss.F + penalty, loss.allowance + (len(b) + 2) * UNIT * penalty)
-
-    def worst_case_loss(self, b: np.ndarray, radius: float, w: np.ndarray) -> Value:
-        """F without the penalty, for weights of shape (N,)."""
-        b, n = b.astype(Real), self.x.shape[1]
-        w = w / w.sum()
-        scores, size_of_scores = self._scores(b[1 + n :])
-        total = sum(
-            (scores[j][self.combinations[:, j]] for j in range(len(scores))), np.zeros(len(self.combinations), Real)
-        )
-        ordered = total[self.order]
-        f = b[0] + self.x @ b[1 : 1 + n]
-        high = f[:, None] + np.maximum.reduceat(ordered, self.start, axis=1)[self.group]
-        low = f[:, None] + np.minimum.reduceat(ordered, self.start, axis=1)[self.group]
-        positive = self.y[:, None] > 0
-        losses = _log_loss(np.where(positive, -low, high))
-        costs = self.changes.astype(Real) ** (1 / Real(self.problem["p"])) / self.scale
-        if radius == 0:
-            F = w @ losses[:, 0]
-        else:
-            if np.isfinite(self.kappa):
-                losses = np.hstack([losses, _log_loss(np.where(positive, high, -low))])
-                costs = np.concatenate([costs, costs + self.kappa / self.scale])
-            F = _least(losses, costs, w, Real(radius), self.scale * _dual_norm(b[1 : 1 + n], self.problem["norm"]))
-        sizes = np.abs(b[0]) + np.abs(self.x) @ np.abs(b[1 : 1 + n]) + size_of_scores
-        rounding = UNIT * (1 + np.finfo(Real).eps / np.finfo(float).eps)
-        allowance = rounding * ((self.operations + 10) * (w @ sizes) + (len(w) + 100) * (F + 1))
-        return Value(float(F), float(allowance))
-
-    def _scores(self, slopes: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """What each level of each feature adds to f, and the largest sum of the sizes of the terms."""
-        scores, size, start = [], Real(0), 0
-        for levels in self.n_levels:
-            of_feature = slopes[start : start + levels - 1]
-            zero = np.zeros(1, Real)
-            if self.problem["coding"] == "onehot":
-                scores.append(np.concatenate([zero, of_feature]))
-                size += np.abs(of_feature).max(initial=0)
-            else:
-                scores.append(2 * np.concatenate([of_feature, zero]) - of_feature.sum())
-                size += np.abs(of_feature).sum()
-            start += levels - 1
-        return scores, size
-
-    def best_constant(self, radius: float) -> np.ndarray:
-        """A near-optimal model whose slopes are 0; shape (1 + n + k,)."""
-        b = np.zeros(self.n_coefficients)
-        if self.problem["fit_intercept"]:
-            largest = min(40.0, self.problem["coef_bound"] or np.inf)
-
-            def value(intercept: float) -> float:
-                return self.objective(np.r_[intercept, b[1:]], radius).F
-
-            minimum = minimize_scalar(value, bounds=(-largest, largest), method="bounded", options={"xatol": 1e-9})
-            b[0] = minimum.x
-        return b
-
-
-def _log_loss(a: np.ndarray) -> np.ndarray:
-    return np.maximum(a, 0) + np.log1p(np.exp(-np.abs(a)))
-
-
-def _dual_norm(b: np.ndarray, norm: str) -> Any:
-    if b.size == 0:
-        return Real(0)
-    size = np.abs(b)
-    if norm == "l2":
-        largest = size.max()
-        return largest * np.sqrt(((size / largest) ** 2).sum()) if largest > 0 else Real(0)
-    return size.max() if norm == "l1" else size.sum()
-
-
-def _least(losses: np.ndarray, costs: np.ndarray, w: np.ndarray, radius: Any, least_lam: Any) -> Any:
-    """min over lam >= least_lam of lam radius + sum_i w_i max_c (loss_ic - lam cost_c); losses of shape (N, C).
-
-    The function is convex and piecewise linear, and its breakpoints are where two lines of the same row meet: they are
-    sorted, and the one where the slope changes its sign is found by bisection.
-    """
-    first, second = np.triu_indices(len(costs), 1)
-    apart = costs[second] - costs[first]
-    meet = (losses[:, second] - losses[:, first])[:, apart != 0] / apart[apart != 0]
-    lams = np.concatenate([[least_lam], np.unique(meet[meet > least_lam])])
-    everyone = np.arange(len(w))
-
-    def value_and_slope(lam: Any) -> tuple[Any, Any]:
-        reduced = losses - lam * costs
-        worst = reduced.argmax(axis=1)
-        return lam * radius + w @ reduced[everyone, worst], radius - w @ costs[worst]
-
-    low, high = 0, len(lams) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if value_and_slope(lams[middle])[1] < 0:
-            low = middle
-        else:
-            high = middle
-    # Rounding can decide ties at a breakpoint either way.
-    return min(value_and_slope(lam)[0] for lam in lams[max(0, low - 2) : high + 3])
 
 
 # The fits
@@ -593,7 +195,7 @@ def _compile(solver: str) -> None:
     """Trigger imports and compilation, so that they do not count in the seconds of a fit."""
     table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0], "z": pd.Categorical(list("abcde"))})
     for about in ({"l1_penalty": 0.01, "norm": "l2"}, {"coef_bound": 1.0, "label_cost": np.inf}, {"norm": "linf"}):
-        WassersteinLogisticRegression(solver=solver, **{"radius": 0.03, "tol": 1e-4} | about).fit(
+        WassersteinLogisticRegression(solver=solver, **{"radius": 0.03, "tol": 1e-4, "coding": "pm1"} | about).fit(
             table, [0, 1, 0, 1, 1]
         )
 
@@ -631,7 +233,6 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
     if instance.tailored:
         fine = estimator(radius=radius, **problem, **{**instance.fit, "tol": FINE, "max_iter": 1000})
         _fitted(new("refit", radius=radius, tol=FINE), fine, instance)
-    if instance.tailored:
         made.extend(_in_other_units(instance, radius, estimator))
     if instance.check_with:
         _compile(instance.check_with)
@@ -670,7 +271,7 @@ def outcomes(instance: Instance, estimator: type = WassersteinLogisticRegression
 def examine(instance: Instance, estimator: type = WassersteinLogisticRegression) -> list[Outcome]:
     """Make the calls of an instance, and judge them."""
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(1), _support(instance.any_code):
             made = outcomes(instance, estimator)
             give_verdicts(instance, made)
     except Exception as error:
@@ -679,19 +280,29 @@ def examine(instance: Instance, estimator: type = WassersteinLogisticRegression)
     return made
 
 
+@contextmanager
+def _support(any_code: bool) -> Iterator[None]:
+    """Fits against the adversary of the paper's public code, if any code is allowed."""
+    of_levels = WassersteinLogisticRegression._formulation
+
+    def formulation(model: Any, **others: Any) -> Any:
+        return of_levels(model, any_code=any_code, **others)
+
+    with patch.object(WassersteinLogisticRegression, "_formulation", formulation):
+        yield
+
+
 def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
     """Set kind and detail of the outcomes that do not have them yet (in place)."""
     judge = Judge(instance)
-    fits = [
-        outcome for outcome in made if outcome.call not in ("radius_max", "worst_case_loss") and outcome.b is not None
-    ]
+    fits = [one for one in made if one.call not in ("radius_max", "worst_case_loss") and one.b is not None]
     known = [outcome.b for outcome in fits if np.isfinite(outcome.b).all() and judge.feasible(outcome.b)]
     rivals = {}
     for radius in dict.fromkeys(outcome.radius for outcome in fits):
         pool = [np.zeros(judge.n_coefficients), judge.best_constant(radius), *known]
         if radius == fits[0].radius:
             pool.append(_improved(judge, min(pool, key=lambda b: judge.objective(b, radius).F), radius))
-        if radius == 0 and instance.problem["coef_bound"] is None:
+        if (radius == 0 or judge.fixed) and instance.problem["coef_bound"] is None:
             pool = [b for b in pool if (np.abs(b) * judge.sizes).max() <= LARGEST_SCORE]
         rivals[radius] = [judge.objective(b, radius) for b in pool]
     for outcome in made:
@@ -702,9 +313,8 @@ def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
         elif outcome.call == "worst_case_loss":
             outcome.kind, outcome.detail = _verdict_on_loss(judge, outcome)
         else:
-            outcome.kind, outcome.detail = _verdict_on_fit(
-                judge, outcome, rivals[outcome.radius], instance.fit["max_iter"]
-            )
+            of_radius, max_iter = rivals[outcome.radius], instance.fit["max_iter"]
+            outcome.kind, outcome.detail = _verdict_on_fit(judge, outcome, of_radius, max_iter)
             same = outcome.call == "path" and fits[0].call == "fit" and outcome.radius == fits[0].radius
             if same and instance.tailored and outcome.kind not in FAILURES and not np.array_equal(outcome.b, fits[0].b):
                 outcome.kind, outcome.detail = "wrong", "the path has other coefficients than the fit alone"
@@ -719,16 +329,11 @@ def _verdict_on_fit(judge: Judge, outcome: Outcome, rivals: list[Value], max_ite
     certified = outcome.gap <= outcome.tol
     if not judge.feasible(outcome.b):
         return "wrong", "the coefficients are outside their bounds"
-    if not abs(outcome.objective - outcome.F) <= outcome.allowance:
-        return (
-            "wrong",
-            f"the objective is off by {outcome.objective - outcome.F:.1e}, rounding explains {outcome.allowance:.1e}",
-        )
-    if not outcome.gap == outcome.objective - outcome.lower:
-        return (
-            "wrong",
-            f"the gap is {outcome.gap:.3e}, objective less lower bound {outcome.objective - outcome.lower:.3e}",
-        )
+    off, apart = outcome.objective - outcome.F, outcome.objective - outcome.lower
+    if not abs(off) <= outcome.allowance:
+        return "wrong", f"the objective is off by {off:.1e}, rounding explains {outcome.allowance:.1e}"
+    if not outcome.gap == apart:
+        return "wrong", f"the gap is {outcome.gap:.3e}, objective less lower bound {apart:.3e}"
     if outcome.gap < 0:
         return "wrong", f"the lower bound is above the objective by {-outcome.gap:.1e}"
     excess, allowed = max((outcome.lower - rival.F - rival.allowance, rival.allowance) for rival in rivals)
@@ -752,11 +357,9 @@ def _verdict_on_loss(judge: Judge, outcome: Outcome) -> tuple[str, str]:
     if not np.isfinite(outcome.value):
         return "nan", f"the worst-case loss is {outcome.value}"
     outcome.F, outcome.allowance = judge.worst_case_loss(outcome.b, outcome.radius, np.ones(len(judge.y), Real))
-    if not abs(outcome.value - outcome.F) <= outcome.allowance:
-        return (
-            "wrong",
-            f"the worst-case loss is off by {outcome.value - outcome.F:.1e}, rounding explains {outcome.allowance:.1e}",
-        )
+    off = outcome.value - outcome.F
+    if not abs(off) <= outcome.allowance:
+        return "wrong", f"the worst-case loss is off by {off:.1e}, rounding explains {outcome.allowance:.1e}"
     return "certified", ""
 
 
@@ -785,11 +388,8 @@ def _improved(judge: Judge, b: np.ndarray, radius: float) -> np.ndarray:
     if not np.isfinite(best):
         return b
     for share in (0.1, 0.01, 0.001):
-        steps = [
-            np.r_[0.0, b[1:]] * share,
-            *np.diag(share * np.maximum(np.abs(b), 0.1 / np.maximum(judge.sizes, 1e-300))),
-        ]
-        for step in steps:
+        along_axes = np.diag(share * np.maximum(np.abs(b), 0.1 / np.maximum(judge.sizes, 1e-300)))
+        for step in (share * np.r_[0.0, b[1:]], *along_axes):
             for trial in (b + step, b - step):
                 if judge.feasible(trial) and (value := judge.objective(trial, radius).F) < best:
                     best, b = value, trial
@@ -810,6 +410,7 @@ def rows_of(instance: Instance, made: Sequence[Outcome]) -> list[dict]:
         "m": instance.z.shape[1],
         "size": instance.size,
         "p": instance.problem["p"],
+        "adversary": instance.adversary,
         "label_cost": instance.problem["label_cost"],
         "max_iter": instance.fit["max_iter"],
     }
@@ -856,12 +457,13 @@ def summary(rows: pd.DataFrame) -> str:
     tables = [
         _counts(fits.assign(tol=fits["tol"].map("{:.0e}".format)), ["solver", "p", "tol"]),
         _counts(fits, ["solver", "p", "size_class"]),
+        _counts(fits, ["solver", "p", "adversary"]),
         _counts(rows, ["call"]),
     ]
     refused = rows[rows["kind"].isin(["refused", "unsolved"])]
     reasons = refused["detail"].str.replace(r"[-+]?\d[\d.e+-]*|'[^']*'", "#", regex=True).value_counts()
     tables += [f"{times:6d}  {reason}" for reason, times in reasons.items()]
-    return "\n\n".join(map(str, tables[:3])) + "\n" + "\n".join(["", *tables[3:], ""]) + f"{len(fits)} fits."
+    return "\n\n".join(map(str, tables[:4])) + "\n" + "\n".join(["", *tables[4:], ""]) + f"{len(fits)} fits."
 
 
 def _counts(rows: pd.DataFrame, by: list[str]) -> str:
@@ -880,6 +482,7 @@ def show(seed: int) -> list[Outcome]:
         )
         print(about.to_string(float_format="{:.17g}".format))
     print(f"\nlevels {instance.n_levels}, {instance.size_class} of {instance.size:g}, route {instance.route}")
+    print(f"adversary: {instance.adversary}")
     for name, value in {**instance.problem, **instance.fit}.items():
         print(f"    {name} = {value!r}")
     for outcome in made:
@@ -891,9 +494,8 @@ def show(seed: int) -> list[Outcome]:
             print(f"    value      {outcome.value!r}")
         else:
             print(f"    objective  {outcome.objective!r}")
-            print(
-                f"    lower      {outcome.lower!r}, gap {outcome.gap!r}{', with a warning' if outcome.warned else ''}"
-            )
+            warned = ", with a warning" if outcome.warned else ""
+            print(f"    lower      {outcome.lower!r}, gap {outcome.gap!r}{warned}")
         print(f"    F          {outcome.F!r}, allowance {outcome.allowance:.1e}; {outcome.seconds:.3f} s")
     return made
 
