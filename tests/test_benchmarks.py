@@ -1,5 +1,6 @@
 """The benchmarks run, count what they say they count, and go on where they stopped. No test looks at a time."""
 
+import ast
 import math
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 import seaborn as sns
 from sklearn.preprocessing import OneHotEncoder
 
-from benchmarks import encoding, fingerprint, report
+from benchmarks import compilation, encoding, fingerprint, report
 from benchmarks.datasets import as_numbers, some_rows, synthetic, uci
 from benchmarks.objective import objective, race, unmeasured
 from benchmarks.run import PARTS
@@ -194,3 +195,14 @@ def test_the_encoding_that_is_timed_is_that_of_a_fit(dtype):
     assert rows["step"].tolist() == ["fit", "merge", "decision_function", "predict", "predict_proba"]
     assert (rows["seconds"] > 0).all() and (rows["numbers"] == 8).all()
     assert (rows["levels"] == OneHotEncoder().fit_transform(categories).shape[1]).all()
+
+
+def test_no_kernel_is_compiled_for_numbers_and_for_categories(tmp_path):
+    calls = "[[fit(**options) for options in KINDS.values()], compiled_again()][1:]"
+    (again,) = compilation.in_process(calls, str(tmp_path))
+    assert not ast.literal_eval(again)
+
+
+def test_seconds_of_compiling_are_measured():
+    row = compilation.row_of("numbers")
+    assert row["first"] > 10 * row["next process"] > 0
