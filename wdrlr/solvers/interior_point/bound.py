@@ -58,12 +58,12 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         return residual_charge(problem, instance.bounds, penalty, r, wall, spent, radius, upper)
 
     for repairs_left in range(instance.settings.repairs, -1, -1):
-        entropy, spent, balance = kernels.dual_point(coordinates.E, coordinates.data, at.pool, mass, v)
+        mass, v, entropy, spent, balance = kernels.dual_point(coordinates.E, coordinates.data, at.pool, mass, v)
         shares = instance.tops.shares(force)
         r, wall = _balance_of_b(instance, at, balance, force, shares)
         charge, left, spent_with_numbers = charge_for(r, wall, spent)
         if entropy - charge > bounds.lower:
-            dual = Dual(at.pool, mass.copy(), v.copy(), shares, wall)
+            dual = Dual(at.pool, mass, v, shares, wall)
             bounds = bounds._replace(lower=entropy - charge, dual=dual)
         hopeless = bounds.upper - entropy > tol
         if problem.radius > 0 and not hopeless and bounds.upper - bounds.lower > tol:
@@ -74,7 +74,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
                 carried += coordinates.to_theta.T @ rest[: coordinates.n_scores]
                 charge = charge_for(carried, wall, spent + paid)[0]
                 if entropy + gained - charge > bounds.lower:
-                    dual = Dual(at.pool, mass.copy(), v.copy(), shares, wall, tuple(changes))
+                    dual = Dual(at.pool, mass, v, shares, wall, tuple(changes))
                     bounds = bounds._replace(lower=entropy + gained - charge, dual=dual)
         if bounds.upper - bounds.lower <= tol or hopeless or not repairs_left:
             break
@@ -84,7 +84,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         a = instance.arguments(repair, instance.scores(repair), at.pool)
         change = newton.slope * a - at.pool.cost * repair[-1]
         repaired = kernels.directions(change, coordinates.data.w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
-        v += newton.slope * (repaired - mass) + curvature * a
+        v = v + newton.slope * (repaired - mass) + curvature * a
         mass = repaired
         eased = at.limits.weight * at.rows.times(repair)
         force = np.where(newton.live, np.maximum(force - eased, 0.0), 0.0)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
+from scipy.special import entr
 
 from wdrlr.solvers.interior_point.compilation import helper, jit
 
@@ -507,9 +508,7 @@ def _add_changes(result: np.ndarray, force: np.ndarray, column: np.ndarray, z: n
                     result[pool.entry[k]] += force[c]
 
 
-@jit
-def raise_s(
-    s: np.ndarray,
+def raised(
     value: np.ndarray,
     wanted: np.ndarray,
     mult: np.ndarray,
@@ -518,21 +517,16 @@ def raise_s(
     pool: Pool,
     fresh_slack: float,
     kept: float,
-) -> None:
-    """Set s_i: old cuts get the slack ``wanted`` on average, ``kept`` of it at least, fresh ones fresh_slack / w_i.
+) -> np.ndarray:
+    """s (N,): old cuts get the slack ``wanted`` on average, ``kept`` of it at least, fresh ones fresh_slack / w_i.
 
     Every sample has an old cut with a multiplier > 0, or its s_i is nan.
     """
-    for i in range(pool.start.size - 1):
-        total, mass, least = 0.0, 0.0, -np.inf
-        for c in range(pool.start[i], pool.start[i + 1]):
-            if fresh[c]:
-                least = max(least, value[c] + fresh_slack / w[i])
-            else:
-                total += mult[c] * (value[c] + wanted[c])
-                mass += mult[c]
-                least = max(least, value[c] + kept * wanted[c])
-        s[i] = max(total / mass, least)
+    first = pool.start[:-1]
+    mass = np.where(fresh, 0.0, mult)
+    average = np.add.reduceat(mass * (value + wanted), first) / np.add.reduceat(mass, first)
+    least = value + np.where(fresh, (fresh_slack / w).repeat(pool.counts), kept * wanted)
+    return np.maximum(average, np.maximum.reduceat(least, first))
 
 
 # ---------------------------------------------------------------- the Newton system
@@ -709,23 +703,12 @@ def gradient(
     ``aim`` (C,): the multipliers that would reach the targets of the products at the present slacks. The sums are over
     the cuts of a sample; A = (t R, -cost), D = mult / slack. Every sample has a cut with a multiplier > 0.
     """
-    amount = np.empty(pool.n_cuts)
-    _shared(data.w, pool, mult / slack, aim, amount)
+    D, first = mult / slack, pool.start[:-1]
+    surplus = (np.add.reduceat(aim, first) - data.w) / np.add.reduceat(D, first)
+    amount = aim - D * surplus.repeat(pool.counts)
     g = sum_rows(amount * t * pool.sign, E, data, pool)
     g[-1] -= amount @ pool.cost
     return g
-
-
-@jit
-def _shared(w: np.ndarray, pool: Pool, D: np.ndarray, aim: np.ndarray, amount: np.ndarray) -> None:
-    """Fill in aim_c - D_c (sum aim - w_i) / sum D."""
-    for i in range(w.size):
-        sum_D, surplus = 0.0, -w[i]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            sum_D += D[c]
-            surplus += aim[c]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            amount[c] = aim[c] - D[c] / sum_D * surplus
 
 
 def directions(
@@ -736,60 +719,34 @@ def directions(
     They solve full + D (ds_i - change) = aim for each cut and sum full = w_i for each sample, D = mult / slack and
     ``aim`` as in ``gradient``. Every sample has a cut with a multiplier > 0.
     """
-    ds, full = np.empty(len(w)), np.empty(pool.n_cuts)
-    _directions(change, w, pool, mult / slack, aim, ds, full)
-    return ds, full
+    D, first = mult / slack, pool.start[:-1]
+    ds = (np.add.reduceat(aim + D * change, first) - w) / np.add.reduceat(D, first)
+    return ds, aim - D * (ds.repeat(pool.counts) - change)
 
 
-@jit
-def _directions(
-    change: np.ndarray, w: np.ndarray, pool: Pool, D: np.ndarray, aim: np.ndarray, ds: np.ndarray, full: np.ndarray
-) -> None:
-    for i in range(w.size):
-        sum_D, total = 0.0, -w[i]
-        for c in range(pool.start[i], pool.start[i + 1]):
-            sum_D += D[c]
-            total += aim[c] + D[c] * change[c]
-        ds[i] = total / sum_D
-        for c in range(pool.start[i], pool.start[i + 1]):
-            full[c] = aim[c] - D[c] * (ds[i] - change[c])
-
-
-def dual_point(E: int, data: Data, pool: Pool, mass: np.ndarray, v: np.ndarray) -> tuple[float, float, np.ndarray]:
-    """Make masses >= 0 that sum to w_i a sample, and v with slopes v / mass in [0, 1], in place.
+def dual_point(
+    E: int, data: Data, pool: Pool, mass: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float, float, np.ndarray]:
+    """Make masses >= 0 that sum to w_i a sample, and v with slopes v / mass in [0, 1].
 
     Negative masses become 0, and the others are scaled. A sample without a positive mass is left with none, which the
     bound allows, since s_i >= 0.
 
     Returns
     -------
+    mass, v : (C,)
     entropy : sum_c mass H(v / mass)
     spent : sum_c mass * cost
     balance : (E,) sum_c v R
     """
-    entropy = _clip(data.w, pool, mass, v)
-    return entropy, float(mass @ pool.cost), sum_rows(v * pool.sign, E, data, pool)
-
-
-@jit
-def _clip(w: np.ndarray, pool: Pool, mass: np.ndarray, v: np.ndarray) -> float:
-    """Change masses and v as ``dual_point`` says; sum_c mass H(v / mass)."""
-    entropy = 0.0
-    for i in range(w.size):
-        total = 0.0
-        for c in range(pool.start[i], pool.start[i + 1]):
-            total += max(mass[c], 0.0)
-        for c in range(pool.start[i], pool.start[i + 1]):
-            if mass[c] <= 0:
-                mass[c] = 0.0
-                v[c] = 0.0
-                continue
-            t = min(max(v[c] / mass[c], 0.0), 1.0)
-            mass[c] *= w[i] / total
-            v[c] = mass[c] * t
-            if 0 < t < 1:
-                entropy -= mass[c] * (t * np.log(t) + (1 - t) * np.log1p(-t))
-    return entropy
+    positive = mass > 0
+    t = np.clip(np.divide(v, mass, out=np.zeros(len(v)), where=positive), 0.0, 1.0)
+    mass = np.where(positive, mass, 0.0)
+    total = np.add.reduceat(mass, pool.start[:-1])
+    mass *= np.divide(data.w, total, out=np.zeros(len(total)), where=total > 0).repeat(pool.counts)
+    v = mass * t
+    entropy = float(mass @ (entr(t) + entr(1 - t)))
+    return mass, v, entropy, float(mass @ pool.cost), sum_rows(v * pool.sign, E, data, pool)
 
 
 def absorb(
