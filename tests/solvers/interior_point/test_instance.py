@@ -32,8 +32,8 @@ def theta_of(instance, b, lam):
 def worst_values(instance, theta):
     """The values of the worst cuts, and the cuts of both labels of all samples."""
     N = len(instance.coordinates.data.w)
-    empty = kernels.empty_pool(N, instance.coordinates.E)
-    worst, owner, new = instance.separate(theta, np.full(N, -np.inf), empty)
+    empty = kernels.empty_pool(N)
+    worst, owner, new = instance.separate(theta, instance.scores(theta), np.full(N, -np.inf), empty)
     return worst, kernels.merge(empty, np.zeros(0, bool), owner, new)[0]
 
 
@@ -59,7 +59,9 @@ def test_objective_and_worst_values_are_those_of_the_problem(setting):
     cuts = all_cuts(problem, 10_000)
     values = log_loss(cuts.rows(problem) @ b) - 0.2 * cuts.costs(problem)
     assert worst == pytest.approx([values[cuts.sample == i].max() for i in range(problem.n_samples)], rel=1e-12)
-    assert np.maximum.reduceat(instance.values(theta, pool), pool.start[:-1]) == pytest.approx(worst, rel=1e-12)
+    assert np.maximum.reduceat(instance.values(theta, instance.scores(theta), pool), pool.start[:-1]) == pytest.approx(
+        worst, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])

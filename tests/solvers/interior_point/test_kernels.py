@@ -20,6 +20,7 @@ SETTINGS = {
     "no numbers, fixed labels": {"n": 0, "n_levels": (4, 1, 3, 2, 6), "label_cost": np.inf},
     "no categories": {"n": 3, "n_levels": (), "label_cost": 0.5},
     "costs": {"n": 1, "n_levels": (3, 4, 2, 5), "label_cost": 0.6, "costs": "mixed"},
+    "wide features": {"n": 2, "n_levels": (3, 8, 2, 9), "label_cost": 0.6},
     "all": {"n": 2, "n_levels": (3, 4, 1, 2, 5), "label_cost": 0.6, "N": 20},
 }
 
@@ -45,7 +46,7 @@ def make_case(seed, **setting):
         label_cost=setting["label_cost"] / 1.5,
         rng=np.random.default_rng(seed),
     )
-    case.nothing = kernels.empty_pool(case.N, case.E)
+    case.nothing = kernels.empty_pool(case.N)
     case.pool = case.nothing
     for _ in range(4):
         case.pool = with_new_cuts(case, random_theta(case), case.pool)
@@ -76,7 +77,8 @@ def extreme(case, theta, side, j):
 
 def separate(case, theta, level, pool):
     no_code = np.full((2, case.problem.n_categorical), np.nan)
-    return kernels.separate(theta, no_code, case.data, case.costs, case.label_cost, level, pool)
+    at = kernels.scores(theta, case.data)
+    return kernels.separate(at, theta[-1], no_code, case.data, case.costs, case.label_cost, level, pool)
 
 
 def with_new_cuts(case, theta, pool, level=-np.inf):
@@ -91,27 +93,31 @@ def dense(case, pool):
     R = np.zeros((sample.size, case.E))
     R[:, 0] = 1.0
     R[:, 1 : 1 + case.problem.n_numeric] = case.data.x[sample]
-    for c in range(sample.size):
-        R[c, pool.entry[pool.ends[c] : pool.ends[c + 1]]] += 1.0
+    for c, i in enumerate(sample):
+        levels = case.data.column[case.data.z[i]]
+        levels[pool.feature[pool.ends[c] : pool.ends[c + 1]]] = pool.entry[pool.ends[c] : pool.ends[c + 1]]
+        R[c, levels[levels >= 0]] += 1.0
     return pool.sign[:, None] * R, sample, (np.arange(case.N)[:, None] == sample).astype(float)
 
 
 def described(pool, sample):
     """The cuts as tuples that can be compared."""
-    entries = np.split(pool.entry, pool.ends[1:-1]) if sample.size else []
-    columns = zip(sample, pool.sign, pool.cost.round(12), pool.n_changes, entries, strict=True)
-    return [(int(i), float(sign), float(cost), int(d), tuple(e.tolist())) for i, sign, cost, d, e in columns]
+    parts = [np.split(part, pool.ends[1:-1]) if sample.size else [] for part in (pool.feature, pool.entry)]
+    columns = zip(sample, pool.sign, pool.cost.round(12), *parts, strict=True)
+    return [
+        (int(i), float(sign), float(cost), tuple(zip(j.tolist(), e.tolist(), strict=True)))
+        for i, sign, cost, j, e in columns
+    ]
 
 
-def entries_of(case, sign, i, changes):
-    """The entries of a cut of sample i; ``changes`` maps features to new levels, codes within the feature."""
+def entries_of(case, sign, changes):
+    """Features and entries of a cut; ``changes`` maps features to new levels, codes within the feature."""
     data, side = case.data, 0 if sign > 0 else 1
     entries = []
-    for j in range(case.problem.n_categorical):
-        level = data.offsets[j] + changes[j] if j in changes else data.z[i, j]
-        has_top = j in changes and data.top[side, j] >= 0
-        entries.append(int(data.top[side, j] if has_top else data.column[level]))
-    return tuple(e for e in entries if e >= 0)
+    for j, new in changes.items():
+        top = data.top[side, j]
+        entries.append((int(j), int(top if top >= 0 else data.column[data.offsets[j] + new])))
+    return tuple(entries)
 
 
 def worst_by_problem(case, theta):
@@ -132,7 +138,7 @@ def test_the_instances_have_all_kinds_of_samples():
     for name, seed in product(SETTINGS, range(4)):
         pool, tops = (case := make_case(seed, **SETTINGS[name])).pool, case.data.top[case.data.top >= 0]
         for begin, end in pairwise(pool.start):
-            unchanged = int((pool.n_changes[begin:end] == 0).sum())
+            unchanged = int((np.diff(pool.ends)[begin:end] == 0).sum())
             uses_tops = bool(np.isin(pool.entry[pool.ends[begin] : pool.ends[end]], tops).any())
             kinds.add((min(int(end - begin), 2), unchanged, uses_tops))
     assert kinds == {
@@ -180,12 +186,11 @@ def test_separate_yields_the_cuts_above_the_level_that_the_pool_lacks(case, know
         for i in np.flatnonzero(found.value > level):
             changes = {j: v for j, v in enumerate(found.z[i]) if v != case.problem.z[i, j]}
             cost = cost_by_hand(case.problem, i, found.z[i], -1.0 if sign[i] == case.problem.y[i] else 1.0)
-            entries = entries_of(case, sign[i], i, changes)
-            expected.append((int(i), float(sign[i]), round(cost, 12), len(changes), entries))
+            expected.append((int(i), float(sign[i]), round(cost, 12), entries_of(case, sign[i], changes)))
     has = set(described(pool, dense(case, pool)[1]))
     assert sorted(described(new, owner)) == sorted(set(expected) - has)
     assert (np.diff(owner) >= 0).all()
-    assert new.ends[-1] == new.entry.size
+    assert new.ends[-1] == new.entry.size == new.feature.size
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.0])
@@ -193,7 +198,7 @@ def test_new_cuts_take_tops_in_place_of_levels(case, margin):
     """Their arguments are those of the worst z, and more by what tops lie above the levels that they stand for."""
     theta = random_theta(case, margin=margin)
     pool = with_new_cuts(case, theta, case.nothing)
-    a = kernels.arguments(theta, case.data.x, pool)
+    a = kernels.arguments(theta, kernels.scores(theta, case.data), case.data, pool)
     sample = dense(case, pool)[1]
     for sign, found in worst_by_problem(case, theta):
         for i in range(case.N):
@@ -207,8 +212,14 @@ def test_new_cuts_take_tops_in_place_of_levels(case, margin):
 
 
 def test_arguments_are_rows_times_theta(case):
-    expected = dense(case, case.pool)[0] @ case.theta
-    np.testing.assert_allclose(kernels.arguments(case.theta, case.data.x, case.pool), expected, rtol=0, atol=1e-13)
+    a = kernels.arguments(case.theta, kernels.scores(case.theta, case.data), case.data, case.pool)
+    np.testing.assert_allclose(a, dense(case, case.pool)[0] @ case.theta, rtol=0, atol=1e-13)
+
+
+def test_sums_of_rows_are_rows_transposed_times_forces(case):
+    force = case.rng.normal(size=case.pool.sign.size)
+    unsigned = case.pool.sign[:, None] * dense(case, case.pool)[0]
+    assert_close(kernels.sum_rows(force, case.E, case.data, case.pool), unsigned.T @ force)
 
 
 def test_merge_keeps_and_adds_by_sample(case):
@@ -220,7 +231,6 @@ def test_merge_keeps_and_adds_by_sample(case):
     cuts = sorted(kept + [(cut, -1) for cut in described(new, owner)], key=lambda cut: cut[0][0])  # stable: old first
     assert described(merged, dense(case, merged)[1]) == [cut for cut, _ in cuts]
     assert old.tolist() == [c for _, c in cuts]
-    assert merged.entry.dtype == case.pool.entry.dtype
 
 
 def test_merging_nothing_changes_nothing(case):
@@ -230,20 +240,14 @@ def test_merging_nothing_changes_nothing(case):
     np.testing.assert_array_equal(old, np.arange(case.pool.sign.size))
 
 
-@pytest.mark.parametrize("E", [5, 2**15, 2**17])
-def test_entries_can_name_every_coordinate(E):
-    assert np.iinfo(kernels.empty_pool(1, E).entry.dtype).max >= E - 1
-
-
-def test_raise_s(case):
+def test_raised(case):
     """The samples have only old cuts, or fresh ones beside an old one."""
     pool, rng, tau, C = case.pool, case.rng, 0.01, case.pool.sign.size
     value, p = rng.normal(size=C), rng.random(C)
     wanted = rng.random(C) * 10.0 ** rng.integers(-2, 2, C)
     fresh = rng.random(C) < rng.choice([0.0, 0.7], case.N).repeat(np.diff(pool.start))
     fresh[pool.start[:-1]] = False
-    s = np.full(case.N, np.nan)
-    kernels.raise_s(s, value, wanted, p, fresh, case.data.w, pool, 0.5 * tau, 0.1)
+    s = kernels.raised(value, wanted, p, fresh, case.data.w, pool, 0.5 * tau, 0.1)
     for i, w in enumerate(case.data.w):
         mine = dense(case, pool)[1] == i
         old, new = mine & ~fresh, mine & fresh
@@ -280,7 +284,7 @@ def test_gram(case, newton, light):
     """A third of the cuts may have small multipliers, and the slack of a sample's only cut is nothing."""
     p = newton.p * np.where(case.rng.random(newton.C) < 1 / 3, light, 1.0)
     f = np.where(newton.add.sum(axis=1)[newton.sample] == 1, 1e-12, newton.f)
-    M = kernels.gram(case.E, case.data.x, case.pool, newton.t, p, f)
+    M = kernels.gram(case.E, case.data, case.pool, newton.t, p, f)
     assert_close(M, dense_gram(newton, p, f), 1e-13)
     np.testing.assert_array_equal(M, M.T)
     eigenvalues = np.linalg.eigvalsh(M)
@@ -291,7 +295,7 @@ def test_gradient(case, newton):
     k = newton
     surplus = k.add @ k.e - case.data.w
     expected = k.A.T @ (k.e - k.D * (surplus / (k.add @ k.D))[k.sample])
-    assert_close(kernels.gradient(case.E, case.data.x, case.data.w, case.pool, k.t, k.p, k.f, k.e), expected)
+    assert_close(kernels.gradient(case.E, case.data, case.pool, k.t, k.p, k.f, k.e), expected)
 
 
 def eliminated(case, k, e, theta):
@@ -311,7 +315,7 @@ def eliminated(case, k, e, theta):
 
 def test_gradient_is_that_of_the_cuts_with_s_eliminated(case, newton):
     k, h = newton, 1e-5
-    g = kernels.gradient(case.E, case.data.x, case.data.w, case.pool, k.t, k.p, k.f, k.e)
+    g = kernels.gradient(case.E, case.data, case.pool, k.t, k.p, k.f, k.e)
     steps = h * np.eye(case.E)
     there, back = ([eliminated(case, k, k.e, case.theta + sign * step) for step in steps] for sign in (1, -1))
     assert_close(g, (np.array(there) - back) / (2 * h), 1e-6)
@@ -322,7 +326,7 @@ def test_gram_is_the_second_derivative_of_the_cuts_with_s_eliminated(case, newto
     k, h = newton, 1e-4
     k.p *= (case.data.w / (k.add @ k.p))[k.sample]
     k.D = k.p / k.f
-    M = kernels.gram(case.E, case.data.x, case.pool, k.t, k.p, k.f)
+    M = kernels.gram(case.E, case.data, case.pool, k.t, k.p, k.f)
     for _ in range(3):
         u = case.rng.normal(size=case.E)
         before, here, after = (eliminated(case, k, k.p, case.theta + step * u) for step in (-h, 0.0, h))
@@ -351,8 +355,7 @@ def test_dual_point(case):
     mass = case.rng.normal(size=sample.size) * (case.rng.random(sample.size) < 0.8)
     mass[case.pool.start[:-1]] = 0.5 + case.rng.random(case.N)
     v = mass * case.rng.uniform(-0.3, 1.3, sample.size)
-    mass_after, v_after = mass.copy(), v.copy()
-    entropy, spent, balance = kernels.dual_point(case.E, case.data.x, case.data.w, case.pool, mass_after, v_after)
+    mass_after, v_after, entropy, spent, balance = kernels.dual_point(case.E, case.data, case.pool, mass, v)
     positive = np.maximum(mass, 0.0)
     slope = np.clip(np.divide(v, mass, where=mass > 0, out=np.zeros_like(v)), 0.0, 1.0)
     expected = positive * (case.data.w / (add @ positive))[sample]
@@ -369,7 +372,7 @@ def test_dual_point_leaves_a_sample_without_positive_masses_out(case):
     R, sample, add = dense(case, case.pool)
     mass = np.where(sample == 0, -1.0, 1.0)
     v = 0.5 * np.abs(mass)
-    entropy, _, balance = kernels.dual_point(case.E, case.data.x, case.data.w, case.pool, mass, v)
+    mass, v, entropy, _, balance = kernels.dual_point(case.E, case.data, case.pool, mass, v)
     assert add @ mass == pytest.approx(np.where(np.arange(case.N) == 0, 0.0, case.data.w))
     assert not v[sample == 0].any()
     assert entropy == pytest.approx(np.log(2) * case.data.w[1:].sum())
@@ -412,7 +415,7 @@ def test_absorb_cancels_the_balance(case, share):
     left = mass - np.bincount(cut, amount, minlength=mass.size)
     new_rows = R[cut]
     for row, c, to in zip(new_rows, cut, level, strict=True):
-        assert pool.n_changes[c] == 0
+        assert pool.ends[c] == pool.ends[c + 1]
         j = np.searchsorted(case.data.offsets, to, side="right") - 1
         own = case.data.z[sample[c], j]
         assert own != to
@@ -435,7 +438,7 @@ def test_absorb_cancels_the_balance(case, share):
 
 def can_give(case, pool, sample, mass):
     """The cuts that ``absorb`` may change, but for how much of it; shape (C,)."""
-    return (pool.n_changes == 0) & (mass > 1e-3 * case.data.w[sample])
+    return (np.diff(pool.ends) == 0) & (mass > 1e-3 * case.data.w[sample])
 
 
 def sources(case, pool, sample, mass, balance):
@@ -469,8 +472,9 @@ def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
     """The only cut takes the intercept's share, then gives mass: entropy is kept at its new slope only."""
     problem = random_problem(3, N=2, n=0, n_levels=(2, 2), label_cost=np.inf)
     data = Coordinates(replace(problem, x=problem.x[:1], z=problem.z[:1], y=np.ones(1), w=np.ones(1))).data
-    theta, empty, costs = np.array([0.0, 0.0, 0.0, 10.0]), kernels.empty_pool(1, 4), level_costs(problem)
-    _, owner, new = kernels.separate(theta, np.full((2, 2), np.nan), data, costs, np.inf, np.array([-np.inf]), empty)
+    theta, empty, costs = np.array([0.0, 0.0, 0.0, 10.0]), kernels.empty_pool(1), level_costs(problem)
+    at, no_code, any_value = kernels.scores(theta, data), np.full((2, 2), np.nan), np.array([-np.inf])
+    _, owner, new = kernels.separate(at, theta[-1], no_code, data, costs, np.inf, any_value, empty)
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
     mass, v = np.ones(1), np.full(1, 0.5)
 
@@ -488,11 +492,10 @@ def test_absorb_moves_mass_at_the_slope_that_the_intercept_leaves():
 
 
 def test_changed_levels_have_the_entries_of_the_cuts(case):
-    """Entries tell the cuts of a sample apart, so that these are the changes if they have those entries."""
     pool = case.pool
     sample, start, feature, level = kernels.changed_levels(pool, case.data)
     np.testing.assert_array_equal(sample, dense(case, pool)[1])
-    np.testing.assert_array_equal(np.diff(start), pool.n_changes)
+    np.testing.assert_array_equal(start, pool.ends)
     for c, i in enumerate(sample):
         mine = slice(start[c], start[c + 1])
         changes = dict(zip(feature[mine], level[mine], strict=True))
@@ -500,8 +503,7 @@ def test_changed_levels_have_the_entries_of_the_cuts(case):
         for j, new in changes.items():
             assert (new == -1) == (case.data.top[0, j] >= 0)
             assert new != case.problem.z[i, j]
-        entries = pool.entry[pool.ends[c] : pool.ends[c + 1]].tolist()
-        assert entries_of(case, pool.sign[c], i, changes) == tuple(entries)
+        assert entries_of(case, pool.sign[c], changes) == described(pool, sample)[c][-1]
 
 
 # ---------------------------------------------------------------- sparse linear rows
@@ -517,10 +519,9 @@ def test_linear_rows(seed):
     for r, (columns, values, _) in enumerate(rows):
         np.add.at(matrix[r], columns, values)
     sparse = LinearRows(rows)
-    sparse = sparse.ends, sparse.index, sparse.value
     theta, y, D, M = rng.normal(size=E), rng.normal(size=len(rows)), rng.random(len(rows)), rng.normal(size=(E, E))
-    np.testing.assert_allclose(kernels.rows_times(*sparse, theta), matrix @ theta, atol=1e-14)
-    np.testing.assert_allclose(kernels.rows_transposed_times(*sparse, y, E), matrix.T @ y, atol=1e-14)
+    np.testing.assert_allclose(sparse.times(theta), matrix @ theta, atol=1e-14)
+    np.testing.assert_allclose(sparse.transposed_times(y, E), matrix.T @ y, atol=1e-14)
     expected = M + matrix.T @ (D[:, None] * matrix)
-    kernels.add_rows_gram(M, *sparse, D)
+    sparse.add_gram(M, D)
     np.testing.assert_allclose(M, expected, atol=1e-14)

@@ -34,8 +34,10 @@ def whole_step(instance, at, newton, targets, bend):
     sample = np.repeat(np.arange(len(x)), at.pool.counts)
     R = np.zeros((len(sample), E))
     R[:, 0], R[:, 1 : 1 + x.shape[1]] = 1.0, x[sample]
-    for c in range(len(sample)):
-        R[c, pool.entry[pool.ends[c] : pool.ends[c + 1]]] += 1.0
+    for c, i in enumerate(sample):
+        levels = instance.coordinates.data.column[instance.coordinates.data.z[i]]
+        levels[pool.feature[pool.ends[c] : pool.ends[c + 1]]] = pool.entry[pool.ends[c] : pool.ends[c + 1]]
+        R[c, levels[levels >= 0]] += 1.0
     R *= pool.sign[:, None]
     t = expit(R @ at.theta)
     A = t[:, None] * R
