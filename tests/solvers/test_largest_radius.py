@@ -543,6 +543,31 @@ def test_a_radius_that_the_first_unit_finds_is_not_cut_short_by_another():
     assert radius_max(table.assign(z=levels), [0, 0, 0, 1], **about) >= of_numbers == pytest.approx(56.814237)
 
 
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_many_samples_are_solved_in_parts(monkeypatch, setting):
+    problem = random_problem(5, **{**setting, "N": 300})
+    radius = largest_useful_radius(problem)
+    monkeypatch.setattr(largest_radius, "MANY_SAMPLES", 50)
+    assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
+
+
+def test_in_parts_few_samples_have_variables(monkeypatch):
+    sizes = []
+    minimise = largest_radius._minimise
+    monkeypatch.setattr(
+        largest_radius,
+        "_minimise",
+        lambda program, method: (sizes.append(program.q.size), minimise(program, method))[1],
+    )
+    problem = random_problem(5, N=2000, n=2, label_cost=0.5)
+    whole = largest_useful_radius(problem)
+    n_all = max(sizes)
+    sizes.clear()
+    monkeypatch.setattr(largest_radius, "MANY_SAMPLES", 200)
+    assert largest_useful_radius(problem) == pytest.approx(whole, rel=1e-7)
+    assert max(sizes) < 0.6 * n_all
+
+
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
     problem = random_problem(3, N=20, n=3, norm=norm)

@@ -35,6 +35,12 @@ LARGEST_PENALTY = 4.0
 MOST_ROUNDS = 300
 """Of cuts; on small problems some dozens do."""
 
+MANY_SAMPLES = 6_000
+"""With more, most of them are counted on one side of a kink, see ``_minimise_in_parts``, and Clarabel comes first."""
+
+NEAR_KINK = 0.2
+"""The share of the samples that have variables of their own then, before others turn out to need them."""
+
 MOST_PAIRS = 20_000
 """Of levels in matrices of costs. If there are more, only those that matter are in the program, found as cuts are."""
 
@@ -215,7 +221,8 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
         # d_0 is worth nothing before it makes changes of labels pay, but a large one times rounding would be.
         own = replace(own, fit_intercept=False)
     cone = problem.n_numeric > 1 and norm.dual_order == 2
-    methods = ("CLARABEL", *LINEAR_METHODS) if cone else LINEAR_METHODS
+    many = problem.n_samples > MANY_SAMPLES
+    methods = ("CLARABEL", *LINEAR_METHODS) if cone or many else LINEAR_METHODS
     for method in methods:
         try:
             return _by_cuts(own, reach, slope, method)
@@ -250,7 +257,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
     lower = -np.inf
     tangents = n > 1 and (norm.dual_order is None or (norm.dual_order == 2 and method != "CLARABEL"))
     for _ in range(MOST_ROUNDS):
-        x, value = _minimise(program, method)
+        x, value = _minimise_in_parts(program, N, method)
         d, upper = x[:n_b].copy(), -value / N
         missed = ~kept & _missed(problem, slope, pairs, x)
         if missed.any():
@@ -509,6 +516,56 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float], pai
     )
 
 
+def _minimise_in_parts(program: _Program, N: int, method: str) -> tuple[np.ndarray, float]:
+    """As ``_minimise``, but with variables for those of many samples only that are near the kink of their excess.
+
+    The excess of sample i, which costs q_i, is max(0, B_i y - limit_i), y being all other variables. Counting it as 0,
+    or as B_i y - limit_i, makes a program whose value is no larger; where no sample turns out to be on the other side
+    of its kink, the value is the same. A sample of the samples gives the first guess of the sides.
+    """
+    of_excess = program.A[:, -N:].tocoo()
+    if N <= MANY_SAMPLES or len(of_excess.row) != N or program.q[-N:].min() < 0:  # cuts have the excess in more rows
+        return _minimise(program, method)
+    kink, others = np.empty(N, dtype=int), np.ones(program.A.shape[0], dtype=bool)
+    kink[of_excess.col], others[of_excess.row] = of_excess.row, False
+    B, limit, cost = program.A[kink][:, :-N], program.limit[kink], program.q[-N:]
+
+    def minimise(near: np.ndarray, beyond: np.ndarray, share: float) -> tuple[np.ndarray, float]:
+        """y and the value with variables for the excess of the samples that are near, each for 1 / share of them."""
+        rest = program.A[others]
+        part = replace(
+            program,
+            q=np.concatenate([program.q[:-N] + B[beyond].T @ cost[beyond], cost[near] / share]),
+            A=sp.vstack([rest[:, : rest.shape[1] - N + len(near)], _kinks(B[near])], format="csr"),
+            limit=np.concatenate([program.limit[others], limit[near]]),
+            E=program.E[:, : program.q.size - N + len(near)],
+            low=program.low[: program.q.size - N + len(near)],
+            high=program.high[: program.q.size - N + len(near)],
+            ball=None if program.ball is None else program.ball[:, : program.q.size - N + len(near)],
+        )
+        x, value = _minimise(part, method)
+        return x[: len(x) - len(near)], value - float(cost[beyond] @ limit[beyond])
+
+    some = np.arange(0, N, -(-N // MANY_SAMPLES))
+    y, _ = minimise(some, some[:0], float(cost[some].sum() / cost.sum()))
+    margin = B @ y - limit
+    near = np.abs(margin) <= np.quantile(np.abs(margin), NEAR_KINK)
+    near[some[::2]] = True  # these keep the program bounded
+    while True:
+        beyond = ~near & (margin > 0)
+        y, value = minimise(np.flatnonzero(near), np.flatnonzero(beyond), 1.0)
+        margin = B @ y - limit
+        wrong = ~near & np.where(beyond, margin < -ACCURACY, margin > ACCURACY)
+        if not wrong.any():
+            return np.concatenate([y, np.maximum(margin, 0.0)]), value
+        near |= wrong
+
+
+def _kinks(B: sp.sparray) -> sp.sparray:
+    """Rows B y - excess."""
+    return sp.hstack([B, -sp.eye_array(B.shape[0])], format="csr")
+
+
 def _minimise(program: _Program, method: str) -> tuple[np.ndarray, float]:
     """x and the value of a program; without ``ball`` unless the method is CLARABEL.
 
@@ -532,19 +589,19 @@ def _minimise(program: _Program, method: str) -> tuple[np.ndarray, float]:
         if found.status != 0:
             raise ConicSolverError(f"{method}: {found.message}")
         return found.x, float(found.fun)
-    assert program.ball is not None
+    ball = sp.csr_array((0, program.q.size)) if program.ball is None else program.ball
     one = sp.eye_array(program.q.size, format="csr")
     above, below = np.flatnonzero(np.isfinite(program.high)), np.flatnonzero(np.isfinite(program.low))
-    matrices = [program.E, program.A, one[above], -one[below], sp.csr_array((1, program.q.size)), -program.ball]
+    cone = (1 + ball.shape[0],) if ball.shape[0] else ()
+    matrices = [program.E, program.A, one[above], -one[below], sp.csr_array((len(cone), program.q.size)), -ball]
     limits = [np.zeros(program.E.shape[0]), program.limit, program.high[above], -program.low[below]]
-    n = program.ball.shape[0]
     posed = ConicProgram(
         q=program.q,
         A=sp.vstack(matrices),
-        h=np.concatenate([*limits, np.ones(1), np.zeros(n)]),
+        h=np.concatenate([*limits, np.ones(len(cone)), np.zeros(ball.shape[0])]),
         zero=program.E.shape[0],
         nonnegative=sum(map(len, limits[1:])),
-        second_order=(1 + n,),
+        second_order=cone,
         exponential=0,
     )
     found = conic.solve_conic(posed, method)
