@@ -7,8 +7,7 @@ Each instance is made from one integer; `python -m benchmarks.fuzz --instance 12
 
     wrong          the objective is not F at the coefficients; or a certified lower bound is above F at other feasible
                    coefficients; or gap, objective and lower bound are inconsistent; or certified and above log 2;
-                   or infeasible coefficients; or a path that differs from its fits; or a worst-case loss or largest
-                   radius that F contradicts
+                   or infeasible coefficients; or a worst-case loss or largest radius that F contradicts
     exception      any error other than a refusal, a RuntimeWarning, or a call that does not end within a minute
     nan            coefficients or bounds that are not numbers
     silent         a gap above the tolerance without a ConvergenceWarning
@@ -315,9 +314,6 @@ def give_verdicts(instance: Instance, made: Sequence[Outcome]) -> None:
         else:
             of_radius, max_iter = rivals[outcome.radius], instance.fit["max_iter"]
             outcome.kind, outcome.detail = _verdict_on_fit(judge, outcome, of_radius, max_iter)
-            same = outcome.call == "path" and fits[0].call == "fit" and outcome.radius == fits[0].radius
-            if same and instance.tailored and outcome.kind not in FAILURES and not np.array_equal(outcome.b, fits[0].b):
-                outcome.kind, outcome.detail = "wrong", "the path has other coefficients than the fit alone"
 
 
 def _verdict_on_fit(judge: Judge, outcome: Outcome, rivals: list[Value], max_iter: int) -> tuple[str, str]:

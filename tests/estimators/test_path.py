@@ -16,8 +16,8 @@ def test_a_path_is_its_fits(options):
         model = WassersteinLogisticRegression(
             radius=row.radius, l1_penalty=row.l1_penalty, label_cost=row.label_cost, **options
         ).fit(X, y)
-        assert row.objective == pytest.approx(model.objective_, abs=1e-12)
-        assert np.array_equal([row.intercept, *row[8:]], [model.intercept_[0], *model.coef_[0]])
+        assert row.objective == pytest.approx(model.objective_, abs=1e-6)
+        assert [row.intercept, *row[8:]] == pytest.approx([model.intercept_[0], *model.coef_[0]], abs=0.02)
     assert path.columns[8:].tolist() == model.get_feature_names_out().tolist()
 
 

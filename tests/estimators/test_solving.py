@@ -17,6 +17,28 @@ def test_a_grid_is_its_points(p):
         np.testing.assert_array_equal(found.b, solving.solve(problem).b)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_a_path_is_certified_whatever_its_order_and_takes_fewer_steps(norm):
+    unit = random_problem(3, N=200, n=3, n_levels=(2, 5, 3), norm=norm, gamma=1.0, coef_bound=1.0)
+    solving = Solving()
+    problems = [at(unit, radius, penalty) for penalty in (0.0, 1e-3) for radius in (0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)]
+    found, alone = solving.solve_path(problems), solving.solve_all(problems)
+    for solution, other in zip(found, alone, strict=True):
+        assert 0 <= solution.gap <= solving.tol
+        assert solution.upper == pytest.approx(other.upper, abs=solving.tol)
+    assert sum(solution.n_rounds for solution in found) < 0.9 * sum(solution.n_rounds for solution in alone)
+    np.testing.assert_array_equal(found[0].b, alone[0].b)  # radius 0
+    for solution, other in zip(solving.solve_path(problems[::-1])[::-1], found, strict=True):
+        np.testing.assert_array_equal(solution.b, other.b)
+
+
+def test_a_path_of_a_solver_that_takes_no_start_is_its_fits():
+    unit = random_problem(3, gamma=1.0, p=2.0)
+    problems = [at(unit, radius, 0.01) for radius in (0.02, 0.05)]
+    for found, alone in zip(Solving().solve_path(problems), Solving().solve_all(problems), strict=True):
+        np.testing.assert_array_equal(found.b, alone.b)
+
+
 def test_a_start_of_another_length_is_none():
     solving, problem = Solving(), random_problem(3, radius=0.02)
     other = solving.solve(random_problem(3, n=3, radius=0.02))

@@ -46,8 +46,9 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
     Statistical Learning, 2nd ed., Section 7.10).
 
     In every fold the levels of the categories are those of the whole table, so that the adversary can move a row to the
-    same levels as in the final fit. The rows of a fold are encoded once for the whole grid, and with p = 1 the solver's
-    coordinates are shared; every fit is certified separately.
+    same levels as in the final fit. The rows of a fold are encoded once for the whole grid. With p = 1 the solver's
+    coordinates are shared, and each fit of a fold starts at that of the next larger radius; every fit is certified
+    separately. The final fit is that of ``WassersteinLogisticRegression``.
 
     Parameters
     ----------
@@ -198,10 +199,10 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         radii, penalties = [] if by_data else _grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)
         model = self._at(0.0, 1.0)
         table, labels, weights = model._learn(X, y, sample_weight, self.categorical_features)
+        posed = model._formulation().fit(table, labels, weights)
         if by_data:
-            radii = radii_for(self._at(0.0, 0.0)._formulation().fit(table, labels, weights).problem)
+            radii = radii_for(at(posed.problem, 0.0, 0.0))
         grid = list(product(radii, penalties))
-        encoding = model._formulation().encode(table)
         scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
         if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
             raise ValueError(
@@ -210,7 +211,7 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         folds = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_fold)(
                 model,
-                encoding,
+                posed.encoding,
                 grid,
                 _Fold(number, table.iloc[train], labels[train], weights[train]),
                 _Fold(number, table.iloc[test], labels[test], weights[test]),
@@ -227,7 +228,8 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
                 raise ValueError('rule="one_standard_error" needs at least two folds, but cv gives only one.')
             allowance = float(results["error_se"].to_numpy()[np.argmin(errors)])
         chosen = choose_point(grid, errors, allowance=allowance)
-        best = self._at(*chosen).fit(X, y, sample_weight)
+        best = model.set_params(radius=chosen[0], l1_penalty=chosen[1])
+        best._fit_posed(best._formulation(), posed._replace(problem=at(posed.problem, *chosen)))
         warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), self.tol)
         for name in vars(best).keys() - best.get_params().keys():
             setattr(self, name, getattr(best, name))
@@ -296,7 +298,7 @@ def _fit_fold(
         )
     formulation = model._formulation()
     posed = formulation.pose(encoding, *kept[1:])
-    solutions = model._solving().solve_all([at(posed.problem, *point) for point in grid])
+    solutions = model._solving().solve_path([at(posed.problem, *point) for point in grid])
     problem = formulation.pose(encoding, *held_out[1:]).problem
     judged = np.empty((len(grid), 2))
     for point, solution in enumerate(solutions):

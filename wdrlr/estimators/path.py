@@ -28,8 +28,9 @@ def fit_path(
 ) -> pd.DataFrame:
     """Fit the robust logistic regression for every label cost, penalty and radius of a grid.
 
-    The table is encoded and merged once, and with p = 1 the solver's coordinates are shared; each fit is certified
-    separately and equals that of ``WassersteinLogisticRegression``.
+    The table is encoded and merged once. With p = 1 the solver's coordinates are shared, and each fit starts at that of
+    the next larger radius. Each is certified separately; within its gap it is that of
+    ``WassersteinLogisticRegression``.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def fit_path(
     solutions = [
         fit
         for metric in metrics
-        for fit in solving.solve_all([at(replace(unit, metric=metric), *point) for point in points])
+        for fit in solving.solve_path([at(replace(unit, metric=metric), *point) for point in points])
     ]
     infima: dict[tuple, float | None] = {}
     for i, (label_cost, penalty, radius) in enumerate(grid):

@@ -58,6 +58,25 @@ class Solving:
         shared = self.chosen(problems[0]).shared(problems[0])
         return [self.solve(problem, **shared) for problem in problems]
 
+    def solve_path(self, problems: Sequence[Problem]) -> list[Solution]:
+        """As ``solve_all``, but each starts at the solution of the next larger radius, if the solver takes a start.
+
+        The solutions are those of ``solve`` within their gaps, and do not depend on the order of the problems. At
+        radius 0, where there may be no optimum, a start would decide; there they are those of ``solve``.
+        """
+        chosen = self.chosen(problems[0])
+        if not chosen.warm_start:
+            return self.solve_all(problems)
+        shared = chosen.shared(problems[0])
+        solutions: list[Any] = [None] * len(problems)
+        last: dict[bytes, Solution] = {}  # by penalties
+        for number in sorted(range(len(problems)), key=lambda number: -problems[number].radius):
+            problem = problems[number]
+            penalties = problem.penalty.tobytes()
+            start = last.get(penalties) if problem.radius > 0 else None
+            solutions[number] = last[penalties] = self.solve(problem, **shared, start=start)
+        return solutions
+
 
 def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
     """The problem at one point of a grid; ``unit`` has l1_penalty = 1, so that it says which slopes are penalised."""

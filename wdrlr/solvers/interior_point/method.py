@@ -144,17 +144,21 @@ def minimise(
 
 
 def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
-    """Step 1: b = 0, or near the start where that is better; the worst cuts; multipliers that aim at products tau."""
+    """Step 1: b = 0, or the start where that is better; the worst cuts; multipliers that aim at products tau."""
     settings, data = instance.settings, instance.coordinates.data
-    theta, w = _first_theta(instance, start), data.w
+    (theta, is_near), w = _first_theta(instance, start), data.w
     scores = instance.scores(theta)
-    tau = settings.first_tau / len(w)
+    tau = (settings.start_tau if is_near else settings.first_tau) / len(w)
     empty = kernels.empty_pool(len(w))
     _, owner, new = instance.separate(theta, scores, np.full(len(w), -np.inf), empty)
     pool, _ = kernels.merge(empty, np.zeros(0, bool), owner, new)
     value = instance.values(theta, scores, pool)
     s = np.maximum.reduceat(value, pool.start[:-1]) + tau / w
     slack = s.repeat(pool.counts) - value
+    if is_near:  # then there is no need of cuts that would soon be pruned
+        keep = slack < settings.prune_slack * (tau / w).repeat(pool.counts)
+        pool, old = kernels.merge(pool, keep, np.zeros(0, np.int32), empty)
+        slack = slack[old]
     rows = instance.turned(instance.rows, theta)
     of_rows = _above_rounding(instance, tau, rows.values(theta), instance.most)
     b = instance.penalised.times(theta)
@@ -178,19 +182,24 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
     return _without_idle_forces(instance, at)
 
 
-def _first_theta(instance: Instance, start: Solution | None) -> np.ndarray:
+def _first_theta(instance: Instance, start: Solution | None) -> tuple[np.ndarray, bool]:
+    """theta, and whether it is near the start."""
     problem, coordinates, settings, tops = instance.problem, instance.coordinates, instance.settings, instance.tops
-    theta = np.zeros(coordinates.E)
+    theta, is_near = np.zeros(coordinates.E), False
     theta[-1] = settings.no_change
     if problem.radius > 0:
         theta[-1] = settings.first_lam / max(instance.change_cost if problem.n_categorical else 1.0, problem.radius)
     if start is not None:
-        b = problem.feasible(start.b)
+        inside = settings.start_inside * problem.coef_bound
+        b = np.clip(problem.feasible(start.b), -inside, inside)
         value, lam = objective(problem, b)
-        if value < LOG_2:  # else b = 0 is the better start
-            theta[: coordinates.n_scores] = settings.start_inside * coordinates.to_theta @ b
-            if lam > 0:
-                theta[-1] = settings.start_lam * lam
+        is_near = value < LOG_2  # else b = 0 is the better start
+        if is_near:
+            theta[: coordinates.n_scores] = coordinates.to_theta @ b
+            if problem.radius > 0:  # a little room above the dual norm, which is often the best lam
+                theta[-1] = max(
+                    lam, instance.dual_norm(theta) + settings.start_tau / len(problem.w) / instance.most[-1]
+                )
     if tops.n_rows:
         first = tops.start
         for _ in range(2 if tops.n_sizes else 1):  # sizes, then tops of sums of these
@@ -200,7 +209,7 @@ def _first_theta(instance: Instance, start: Solution | None) -> np.ndarray:
         size, movable = coordinates.number_size, np.flatnonzero(np.isfinite(instance.x_scale))
         theta[size] = np.abs(theta[1 + movable])
         theta[size] += 0.5 * instance.rows.values(theta)[-1] / len(size) * instance.x_scale[movable]
-    return theta
+    return theta, is_near
 
 
 # ------------------------------------------------------------ step 6

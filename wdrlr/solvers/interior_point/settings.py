@@ -15,10 +15,10 @@ class Settings:
     # Start
     first_tau: float = 0.1
     """tau at the start, times 1 / N."""
+    start_tau: float = 3e-3
+    """tau at a start with the coefficients of another solution, times 1 / N."""
     start_inside: float = 0.99
-    """Share of the coefficients one starts from that is kept: they may lie on walls of another problem."""
-    start_lam: float = 1.05
-    """Times the multiplier of the coefficients one starts from."""
+    """Share of the box within which these are taken: they may lie on its walls."""
     first_lam: float = 0.5
     """lam at the start, times the larger of the cost of a level change and the radius."""
     first_top: float = 0.1
