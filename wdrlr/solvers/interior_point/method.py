@@ -177,7 +177,7 @@ def first_iterate(instance: Instance, start: Solution | None) -> Iterate:
         b=b,
         above=Pairs(above, instance.penalties * below / (2 * u)),
         below=Pairs(below, instance.penalties * above / (2 * u)),
-        ridge=settings.ridge,
+        ridge=settings.start_ridge if is_near else settings.ridge,
     )
     return _without_idle_forces(instance, at)
 
