@@ -1,7 +1,9 @@
 """The objective, evaluated outside the solvers by the same code for all of them, and the race between solvers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -22,13 +24,48 @@ def objective(problem: Problem, b: np.ndarray) -> float:
     return value_at(problem, b)[0]
 
 
-def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int = 1) -> list[dict]:
+class Timed(NamedTuple):
+    """The best time of a function, what it returned, the process's peak memory after it, and its error, if any."""
+
+    seconds: float
+    result: Any
+    memory_gb: float
+    note: str
+
+
+def timed(functions: Sequence[Callable[[], Any]], repeats: int = 1) -> list[Timed]:
+    """Call functions in turn on one thread, `repeats` times over; one that failed or took long is not called again.
+
+    The seconds of a function that failed are nan.
+    """
+    best = [Timed(np.inf, None, np.nan, "")] * len(functions)
+    with threadpool_limits(1):
+        for repeat in range(repeats):
+            for i, function in enumerate(functions):
+                if best[i].note or (repeat and best[i].seconds > LONG):
+                    continue
+                start = perf_counter()
+                try:
+                    result = function()
+                    seconds = min(perf_counter() - start, best[i].seconds)
+                    best[i] = Timed(seconds, result, peak_memory_gb(), "")
+                except Exception as error:  # one that fails must not end a run of hours
+                    note = f"{type(error).__name__}: {error}".partition("\n")[0]
+                    best[i] = Timed(np.nan, None, peak_memory_gb(), note)
+    return best
+
+
+def race(
+    problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int = 1, small: Problem | None = None
+) -> list[dict]:
     """Run solvers in turn, `repeats` times over, and keep the best time of each.
 
     Parameters
     ----------
     entrants : pairs (name in `SOLVERS`, stop)
         The solver stops at the certified gap `stop` or, if it is "algorithm1", after `stop` rounds.
+    small
+        A problem of the same kind for the warm-up; 60 of the rows by default.
 
     Returns
     -------
@@ -37,31 +74,19 @@ def race(problem: Problem, entrants: Sequence[tuple[str, float]], repeats: int =
     expected_rounds.
     """
     solvers = [SOLVERS[name](problem) for name, _ in entrants]
-    seconds: list[list[float]] = [[] for _ in entrants]
-    notes = [""] * len(entrants)
-    memory = [np.nan] * len(entrants)
+    small = some_rows(problem, 30) if small is None else small
     with threadpool_limits(1):
         for name, stop in entrants:
             # A warm-up for imports and compilation: gaps stay the same, but two rounds are enough.
-            SOLVERS[name](some_rows(problem, 30)).run(min(stop, 2))
-        for _ in range(repeats):
-            for i, (solver, (_, stop)) in enumerate(zip(solvers, entrants, strict=True)):
-                if notes[i] or (seconds[i] and min(seconds[i]) > LONG):
-                    continue
-                start = perf_counter()
-                try:
-                    solver.run(stop)
-                except Exception as error:  # a solver that fails must not end a run of hours
-                    notes[i] = f"{type(error).__name__}: {error}".partition("\n")[0]
-                seconds[i].append(perf_counter() - start)
-                memory[i] = peak_memory_gb()
+            SOLVERS[name](small).run(min(stop, 2))
+        runs = [partial(solver.run, stop) for solver, (_, stop) in zip(solvers, entrants, strict=True)]
         rows = []
-        for i, (solver, (name, stop)) in enumerate(zip(solvers, entrants, strict=True)):
-            row = unmeasured(name, stop, notes[i]) | {"memory_gb": memory[i]}
-            if not notes[i]:
+        for solver, run, (name, stop) in zip(solvers, timed(runs, repeats), entrants, strict=True):
+            row = unmeasured(name, stop, run.note) | {"memory_gb": run.memory_gb}
+            if not run.note:
                 answer = solver.result()
                 row |= {
-                    "seconds": min(seconds[i]),
+                    "seconds": run.seconds,
                     "upper": objective(problem, answer.b),
                     "lower": answer.lower,
                     "rounds": answer.rounds,

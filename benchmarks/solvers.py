@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from wdrlr.model.problem import Problem, merge_duplicates
@@ -24,6 +25,12 @@ class Answer(NamedTuple):
     expected_rounds: float = np.nan
 
 
+def merged(problem: Problem) -> Problem:
+    """The problem with equal rows merged."""
+    x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
+    return replace(problem, x=x, z=z, y=y, w=w)
+
+
 class Registered:
     """A solver of this package: merges equal rows, then solves to the gap `stop`. Conic programs are Clarabel's."""
 
@@ -31,9 +38,7 @@ class Registered:
         self.problem, self.name = problem, name
 
     def run(self, stop: float, max_iter: int = MAX_ITER) -> None:
-        x, z, y, w = merge_duplicates(self.problem.x, self.problem.z, self.problem.y, self.problem.w)
-        merged = replace(self.problem, x=x, z=z, y=y, w=w)
-        self.solution = solve(merged, *WAYS[self.name], "CLARABEL", stop, max_iter)
+        self.solution = solve(merged(self.problem), *WAYS[self.name], "CLARABEL", stop, max_iter)
 
     def result(self) -> Answer:
         return Answer(self.solution.b, self.solution.lower, self.solution.n_rounds)
@@ -50,15 +55,16 @@ class Algorithm1(Registered):
 
 
 class Logistic:
-    """scikit-learn's plain logistic regression on the dense matrix of numbers and 0/1 dummies (no radius, no bound)."""
+    """scikit-learn's plain logistic regression on the matrix of numbers and 0/1 dummies (no radius, no bound)."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, sparse: bool = False):
         self.problem = problem
-        levels = np.cumsum([0, *problem.n_levels])[:-1]
-        self.kept = np.delete(np.arange(sum(problem.n_levels)), levels)  # the first level of a feature has no dummy
-        dummies = np.zeros((problem.n_samples, sum(problem.n_levels)))
-        np.put_along_axis(dummies, problem.z + problem.offsets, 1.0, axis=1)
-        self.X = np.ascontiguousarray(np.hstack([problem.x, dummies[:, self.kept]]))
+        n_all, (N, m) = sum(problem.n_levels), problem.z.shape
+        self.kept = np.delete(np.arange(n_all), problem.offsets)  # the first level of a feature has no dummy
+        ends = m * np.arange(N + 1)
+        levels = sp.csr_array((np.ones(N * m), (problem.z + problem.offsets).ravel(), ends), shape=(N, n_all))
+        X = sp.hstack([sp.csr_array(problem.x), levels[:, self.kept]], format="csr")
+        self.X = X if sparse else X.toarray()
 
     def run(self, stop: float) -> None:
         self.model = LogisticRegression(C=np.inf, solver="lbfgs", tol=stop, max_iter=2000).fit(self.X, self.problem.y)
@@ -68,13 +74,14 @@ class Logistic:
         scores = np.zeros(sum(problem.n_levels))
         scores[self.kept] = coef[problem.n_numeric :]
         # The problem's coding gives the same scores up to a constant per feature.
-        constants = np.repeat(np.eye(problem.n_categorical), problem.n_levels, axis=0)
-        solution = np.linalg.lstsq(np.hstack([problem.level_matrix, constants]), scores)[0]
-        slopes, shift = np.split(solution, [problem.level_matrix.shape[1]])
-        intercept = self.model.intercept_[0] + shift.sum()
-        return Answer(
-            np.concatenate([[intercept], coef[: problem.n_numeric], slopes]), rounds=int(self.model.n_iter_[0])
-        )
+        intercept, slopes = self.model.intercept_[0], [coef[: problem.n_numeric]]
+        for j, K in enumerate(problem.n_levels):
+            levels = problem.levels(j)
+            block = np.column_stack([problem.level_matrix[levels, problem.dummies(j)], np.ones(K)])
+            *of_feature, shift = np.linalg.solve(block, scores[levels])
+            intercept += shift
+            slopes.append(of_feature)
+        return Answer(np.concatenate([[intercept], *slopes]), rounds=int(self.model.n_iter_[0]))
 
 
 class Dro:
@@ -104,6 +111,7 @@ SOLVERS = {
     "all-violated": partial(Registered, name="all-violated"),
     "algorithm1": partial(Algorithm1, name="algorithm1"),
     "logistic": Logistic,
+    "logistic-sparse": partial(Logistic, sparse=True),
     "dro": Dro,
 }
 
