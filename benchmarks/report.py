@@ -23,6 +23,7 @@ from wdrlr.paper.printed import published_values
 HERE = Path(__file__).resolve().parent
 MARK = "<!-- written by benchmarks.report; what is below is overwritten -->"
 SETTING = ["data", "kappa", "radius"]
+WINDOW = ["data", "kappa", "metric", "share"]
 TOL = 1e-6
 CERTIFIED = TOL + 1e-12
 """The largest gap that counts as certified, with an allowance for rounding."""
@@ -57,19 +58,31 @@ def with_gap(rows: pd.DataFrame, problem: list[str] = SETTING) -> pd.DataFrame:
     return rows.assign(gap=rows["upper"] - rows.groupby(problem)["lower"].transform("max"))
 
 
+def against_plain(rows: pd.DataFrame, problem: list[str] = SETTING) -> pd.DataFrame:
+    """Our rows with `gap`, `plain` (scikit-learn's seconds) and `ratio`, ours to these."""
+    rows = with_gap(rows, problem)
+    ours = rows[rows["solver"] == OURS].set_index(problem)
+    plain = rows[rows["solver"] != OURS].set_index(problem)
+    return ours.assign(plain=plain["seconds"], ratio=ours["seconds"] / plain["seconds"]).reset_index()
+
+
+def _in_short(ours: pd.DataFrame, problem: list[str], aside: str = "") -> str:
+    """The median and the worst ratio, and how many fits are certified and how many failed."""
+    certified, failed = int((ours["gap"] <= CERTIFIED).sum()), int(ours["seconds"].isna().sum())
+    return (
+        f"Median ratio {_ratio(ours['ratio'].median())} over {len(ours)} settings{aside}; worst: "
+        f"{_worst(ours, problem)}. Certified to 1e-6: {certified} of {len(ours)}; failed: {failed}."
+    )
+
+
 def lr_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios to plain logistic regression, and the paper's seconds beside ours."""
-    rows = with_gap(rows)
-    ours = rows[rows["solver"] == OURS].set_index(SETTING)
-    plain = rows[rows["solver"] == "logistic"].set_index(SETTING)
-    ours = ours.assign(plain=plain["seconds"], ratio=ours["seconds"] / plain["seconds"]).reset_index()
+    ours = against_plain(rows)
     open_form = ours[~ours["closed_form"]]
-    certified = int((ours["gap"] <= CERTIFIED).sum())
-    yield (
-        f"Median ratio {_ratio(ours['ratio'].median())} over {len(ours)} settings (without the "
-        f"{int(ours['closed_form'].sum())} in closed form: {_ratio(open_form['ratio'].median())}); worst: "
-        f"{_worst(ours, with_data=True)}. Certified to 1e-6: {certified} of {len(ours)}; failed: "
-        f"{int(ours['seconds'].isna().sum())}."
+    yield _in_short(
+        ours,
+        SETTING,
+        f" (without the {int(ours['closed_form'].sum())} in closed form: {_ratio(open_form['ratio'].median())})",
     )
     table = []
     for name, group in ours.groupby("data", sort=False):
@@ -83,9 +96,9 @@ def lr_section(rows: pd.DataFrame) -> Iterator[str]:
                 "LR, s": _seconds(group["plain"].median()),
                 "wdrlr, s": _seconds(group["seconds"].median()),
                 "median ratio": _ratio(group["ratio"].median()),
-                "worst ratio": _worst(group),
+                "worst ratio": _worst(group, SETTING[1:]),
                 "closed form": int(group["closed_form"].sum()),
-                "certified": f"{int((group['gap'] <= TOL).sum())}/{len(group)}",
+                "certified": _certified(group),
             }
         )
     yield _markdown(table)
@@ -112,6 +125,97 @@ def _paper_seconds(name: str, method: str) -> float:
     cells = pd.concat([published_values("table3"), published_values("table4")])
     (seconds,) = cells.loc[(cells["dataset"] == name) & (cells["method"] == method), "value"]
     return float(seconds)
+
+
+def window_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Ratios to plain logistic regression from a hundredth of the largest useful radius to just below it."""
+    ours = against_plain(rows, WINDOW)
+    yield _in_short(ours, WINDOW) + " The aim is at most 5 and 50."
+    yield _markdown(
+        [
+            {
+                "data set": name,
+                "LR, s": _seconds(group["plain"].median()),
+                "wdrlr, s": _seconds(group["seconds"].median()),
+                "median ratio": _ratio(group["ratio"].median()),
+                "worst ratio": _worst(group, WINDOW[1:]),
+                "most Newton systems": f"{group['rounds'].max():.0f}",
+                "certified": _certified(group),
+            }
+            for name, group in ours.groupby("data", sort=False)
+        ]
+    )
+
+
+def numbers_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Ratios to plain logistic regression on numbers."""
+    return _each_setting(rows, ["data", "norm", "kappa", "radius"])
+
+
+def levels_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Ratios to plain logistic regression where features have many levels."""
+    return _each_setting(rows, SETTING)
+
+
+def _each_setting(rows: pd.DataFrame, problem: list[str]) -> Iterator[str]:
+    ours = against_plain(rows, problem)
+    yield _in_short(ours, problem) + " The aim is at most 10."
+    yield _markdown(
+        [
+            {column: row[column] for column in problem}
+            | {
+                "LR, s": _seconds(row["plain"]),
+                "wdrlr, s": _seconds(row["seconds"]) or row["note"],
+                "ratio": _ratio(row["ratio"]),
+                "Newton systems": f"{row['rounds']:.0f}",
+                "gap": f"{row['gap']:.0e}",
+            }
+            for row in ours.to_dict("records")
+        ]
+    )
+
+
+def largest_radius_section(rows: pd.DataFrame) -> Iterator[str]:
+    """The largest useful radius in fits."""
+    rows = rows.assign(ratio=rows["seconds"] / rows["fit_seconds"])
+    yield (
+        f"Median: {_ratio(rows['ratio'].median())} fits; worst: {_worst(rows, ['data', 'kappa'])}. The aim is three. "
+        f"Fits certified to 1e-6: {_certified(rows)}."
+    )
+    yield _markdown(
+        [
+            {
+                "data": row["data"],
+                "kappa": row["kappa"],
+                "largest useful radius": "" if np.isnan(row["largest"]) else f"{row['largest']:.6g}",
+                "s": _seconds(row["seconds"]) or row["note"],
+                "a fit, s": _seconds(row["fit_seconds"]),
+                "fits": _ratio(row["ratio"]),
+            }
+            for row in rows.to_dict("records")
+        ]
+    )
+
+
+def path_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Seconds of paths and cross-validation relative to those of separate fits."""
+    yield _markdown(
+        [
+            {
+                "data": row["data"],
+                "kappa": row["kappa"],
+                "task": row["task"],
+                "fits": row["fits"],
+                "together, s": _seconds(row["seconds"]) or row["note"],
+                "separately, s": _seconds(row["separate_seconds"]),
+                "ratio": _ratio(row["seconds"] / row["separate_seconds"]),
+                "largest gap": f"{row['gap']:.0e}",
+                "largest difference of objectives": f"{row['difference']:.0e}",
+            }
+            for row in rows.to_dict("records")
+        ]
+    )
+    yield "The aim is a ratio of at most 0.5. Cross-validation includes the search for the largest useful radius."
 
 
 def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
@@ -198,12 +302,20 @@ def _pairs(rows: pd.DataFrame, other: str, columns: list[str]) -> list[dict]:
 
 def growth_section(rows: pd.DataFrame) -> Iterator[str]:
     """Seconds and memory as N and m grow."""
-    rows = with_gap(rows)
+    yield _grown(with_gap(rows).sort_values(["kappa", "m", "N"]), ["N", "m", "kappa", "radius"])
+
+
+def threads_section(rows: pd.DataFrame) -> Iterator[str]:
+    """Seconds and memory by the number of threads."""
+    yield _grown(with_gap(rows), ["N", "m", "kappa", "radius", "threads"])
+
+
+def _grown(rows: pd.DataFrame, setting: list[str]) -> str:
     table = []
-    for row in rows.sort_values(["kappa", "m", "N"]).to_dict("records"):
+    for row in rows.to_dict("records"):
         done = not np.isnan(row["seconds"])
         table.append(
-            {column: row[column] for column in ("N", "m", "kappa", "radius")}
+            {column: row[column] for column in setting}
             | {
                 "s": _seconds(row["seconds"]) if done else row["note"],
                 "μs / (N m)": f"{1e6 * row['seconds'] / row['N'] / row['m']:.3g}" if done else "",
@@ -212,7 +324,7 @@ def growth_section(rows: pd.DataFrame) -> Iterator[str]:
                 "gap": f"{row['gap']:.0e}" if done else "",
             }
         )
-    yield _markdown(table)
+    return _markdown(table)
 
 
 def table1_section(rows: pd.DataFrame) -> Iterator[str]:
@@ -262,10 +374,16 @@ def certify_section(rows: pd.DataFrame) -> Iterator[str]:
 
 SECTIONS: dict[str, tuple[str, Callable[[pd.DataFrame], Iterator[str]]]] = {
     "lr": ("Plain logistic regression", lr_section),
+    "window": ("Plain logistic regression, up to the largest useful radius", window_section),
+    "numbers": ("Plain logistic regression on numbers", numbers_section),
+    "levels": ("Plain logistic regression with many levels", levels_section),
+    "radius-max": ("The largest useful radius", largest_radius_section),
+    "path": ("Paths and cross-validation", path_section),
     "algorithm1": ("Algorithm 1 as the paper has it", algorithm1_section),
     "all-violated": ("Algorithm 1 with all violated cuts", all_violated_section),
     "dro": ("The package dro", dro_section),
     "growth": ("Growth", growth_section),
+    "threads": ("Threads", threads_section),
     "table1": ("The hours of Table 1", table1_section),
     "certify": ("Is every fit certified?", certify_section),
 }
@@ -307,20 +425,26 @@ def plot_gaps(rows: pd.DataFrame, folder: Path) -> None:
         plt.close(figure)
 
 
-def _worst(rows: pd.DataFrame, with_data: bool = False) -> str:
+def _worst(rows: pd.DataFrame, columns: list[str]) -> str:
+    """The largest ratio, with these columns of its row."""
     if rows["ratio"].isna().all():
         return ""
     row = rows.loc[rows["ratio"].idxmax()]
-    data = f"{row['data']}, " if with_data else ""
-    return f"{_ratio(row['ratio'])} ({data}kappa {row['kappa']}, radius {row['radius']:g})"
+    values = {column: f"{row[column]:g}" if isinstance(row[column], float) else row[column] for column in columns}
+    words = [value if column == "data" else f"{column} {value}" for column, value in values.items()]
+    return f"{_ratio(row['ratio'])} ({', '.join(words)})"
+
+
+def _certified(rows: pd.DataFrame) -> str:
+    return f"{int((rows['gap'] <= CERTIFIED).sum())}/{len(rows)}"
 
 
 def _seconds(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    return "" if np.isnan(value) else f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
 
 
 def _ratio(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+    return "" if np.isnan(value) else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
 
 
 def _markdown(table: list[dict]) -> str:

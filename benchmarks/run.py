@@ -7,20 +7,37 @@ Results are written to `benchmarks/results/` as they come, so an interrupted run
 import argparse
 import multiprocessing
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import report
-from benchmarks.datasets import as_numbers, synthetic, uci, uci_rows, with_metric
-from benchmarks.objective import race, unmeasured
-from benchmarks.solvers import OURS
+from benchmarks.datasets import (
+    MIXED,
+    as_numbers,
+    label_cost,
+    logistic_problem,
+    logistic_table,
+    synthetic,
+    uci,
+    uci_rows,
+    with_metric,
+)
+from benchmarks.objective import race, timed, unmeasured
+from benchmarks.solvers import OURS, merged
 from benchmarks.store import Store
 from wdrlr.datasets import DATASETS
+from wdrlr.estimators.classifier import WassersteinLogisticRegression, radius_max
+from wdrlr.estimators.cross_validation import WassersteinLogisticRegressionCV
+from wdrlr.estimators.path import fit_path
 from wdrlr.model.problem import Problem
 from wdrlr.paper.cells import run_cell
 from wdrlr.paper.methods import METHODS
@@ -29,14 +46,28 @@ from wdrlr.paper.printed import published_values
 from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.paper.runtimes import MAX_ITER
 from wdrlr.solvers.closed_form import optimal_constant
+from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.registry import SOLVERS, solve
 from wdrlr.solvers.solution import Solution
 
 TOL = 1e-6
+KAPPAS = ("1", "m")
 LR_RADII = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 PENALTIES = (0.0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5)
 METRICS = (*(("raw", kappa) for kappa in ("0.1", "1", "m", "inf")), *(("unit", kappa) for kappa in ("0.1", "1", "m")))
 """Definition 2's metric and the one divided by n + m + kappa."""
+SHARES = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
+"""Radii of the window, in units of the largest useful one."""
+NUMBER_SIZES = ((10_000, 200), (100_000, 50))
+NUMBER_RADII = (0.001, 0.01, 0.05)
+MANY_LEVELS = {
+    "3,000 levels": (30_000, 5, (3000, 2, 3, 4, 5, 10)),
+    "3 x 500 levels": (30_000, 5, (500, 500, 500, 2, 3, 4, 5, 10)),
+}
+"""N, n and the numbers of levels: one or three large features beside ten others."""
+N_MIXED = 30_000
+PATH_SHARES = np.geomspace(1e-3, 1.0, 20)
+"""Radii of a path, in units of the largest useful one."""
 SIZES = ((200, 10), (1000, 20), (2000, 50))
 DRO_SIZES = ((1000, 50), (5000, 50), (10_000, 100))
 SYNTHETIC_BALLS = (("1", 1e-2), ("m", 1e-2), ("m", 1e-1), ("m", 3e-1))
@@ -51,13 +82,15 @@ TRACED_SETS = ("breast-cancer", "lymphography", "house-votes-84")
 ALGORITHM_1_SECONDS = 120.0
 """Algorithm 1 is run again only if twice the time of its last run is within this many seconds."""
 GROWTH_SECONDS = 300.0
-"""A fit of the growth part is ended after this many seconds."""
+"""A fit of the parts growth and threads is ended after this many seconds."""
+THREADS = (1,)
+"""Of the part threads; the solver takes no other number of them yet."""
 
 
 def lr(store: Store, quick: bool) -> None:
     """Comparison with plain logistic regression, on all data sets, nine radii and both kappas."""
     for name in ("tic-tac-toe",) if quick else DATASETS:
-        for kappa in ("1", "m"):
+        for kappa in KAPPAS:
             for radius in LR_RADII[:: 4 if quick else 1]:
                 setting = {"data": name, "kappa": kappa, "radius": radius}
                 if store.has(setting):
@@ -68,6 +101,136 @@ def lr(store: Store, quick: bool) -> None:
                 sizes["k"] = problem.level_matrix.shape[1]
                 closed = {"closed_form": optimal_constant(problem) is not None}
                 store.add(setting, [row | sizes | closed for row in rows])
+
+
+def window(store: Store, quick: bool) -> None:
+    """Comparison with plain logistic regression at shares of the largest useful radius, on all data sets."""
+    for name in ("tic-tac-toe",) if quick else DATASETS:
+        for kappa in KAPPAS:
+            for scale in ("raw", "unit"):
+                balls = {
+                    share: {"data": name, "kappa": kappa, "metric": scale, "share": share}
+                    for share in SHARES[:: 4 if quick else 1]
+                }
+                missing = {share: ball for share, ball in balls.items() if not store.has(ball)}
+                if not missing:
+                    continue
+                problem = with_metric(
+                    uci_rows(name, "onehot", fold=False), kappa, 1.0, scale if scale == "unit" else None
+                )
+                largest = largest_useful_radius(merged(problem))
+                for share, ball in missing.items():
+                    posed = replace(problem, radius=share * largest)
+                    rows = race(posed, [(OURS, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
+                    store.add(ball, [row | {"radius": posed.radius} for row in rows])
+
+
+def numbers(store: Store, quick: bool) -> None:
+    """Comparison with plain logistic regression on numbers alone, in three norms."""
+    for N, n in ((200, 5),) if quick else NUMBER_SIZES:
+        for norm in ("l1", "l2", "linf"):
+            for kappa in ("1", "5", "inf"):
+                for radius in NUMBER_RADII[:: 2 if quick else 1]:
+                    setting = {"data": f"{N} x {n}", "norm": norm, "kappa": kappa, "radius": radius}
+                    if not store.has(setting):
+                        problem = logistic_problem(N, n, norm=norm, kappa=kappa, radius=radius)
+                        store.add(setting, race(problem, [(OURS, TOL), ("logistic", 1e-4)], repeats=3))
+
+
+def levels(store: Store, quick: bool) -> None:
+    """Comparison with plain logistic regression on a sparse matrix, where features have hundreds of levels."""
+    small = (60, 1, (10, 2))  # rows of thousands of levels would make a long warm-up
+    for name, sizes in {"40 levels": (300, 1, (40, 2))}.items() if quick else MANY_LEVELS.items():
+        for kappa in KAPPAS:
+            for radius in (0.01, 0.1):
+                setting = {"data": name, "kappa": kappa, "radius": radius}
+                if not store.has(setting):
+                    problem, few = (logistic_problem(*size, kappa=kappa, radius=radius) for size in (sizes, small))
+                    store.add(setting, race(problem, [(OURS, TOL), ("logistic-sparse", 1e-4)], repeats=3, small=few))
+
+
+def largest_radius(store: Store, quick: bool) -> None:
+    """The largest useful radius, in fits at a tenth of it, on all data sets and on mixed rows."""
+    N = 300 if quick else N_MIXED
+    for name in [*(("tic-tac-toe",) if quick else DATASETS), f"{N} mixed"]:
+        for kappa in KAPPAS:
+            setting = {"data": name, "kappa": kappa}
+            if store.has(setting):
+                continue
+            if name in DATASETS:
+                problem = with_metric(uci_rows(name, "onehot", fold=False), kappa, 1.0)
+            else:
+                problem = logistic_problem(N, *MIXED, kappa=kappa, radius=1.0)
+            (search,) = timed([lambda problem=problem: largest_useful_radius(merged(problem))], repeats=3)
+            if search.note:
+                fit = unmeasured(OURS, TOL, search.note)
+            else:
+                (fit,) = race(replace(problem, radius=0.1 * search.result), [(OURS, TOL)], repeats=3)
+            row = {"solver": OURS, "seconds": search.seconds, "note": fit["note"], "fit_seconds": fit["seconds"]}
+            largest = np.nan if search.note else search.result
+            store.add(setting, [row | {"largest": largest, "gap": fit["upper"] - fit["lower"]}])
+
+
+def path(store: Store, quick: bool) -> None:
+    """Cross-validation and a path, against as many separate fits, on mixed rows."""
+    N = 300 if quick else N_MIXED
+    X, y = logistic_table(N, *MIXED)
+    for kappa in KAPPAS:
+        for task, compare in (("cross-validation", _cross_validation), ("path", _path)):
+            setting = {"data": f"{N} mixed", "kappa": kappa, "task": task}
+            if not store.has(setting):
+                model = WassersteinLogisticRegression(label_cost=label_cost(kappa), tol=TOL)
+                _one_by_one(model, X, y, [(0.01, np.arange(60))])  # a warm-up, as in `race`
+                store.add(setting, [{"solver": OURS} | compare(model, X, y, repeats=1 if quick else 3)])
+
+
+Outcome = tuple[np.ndarray, float]
+"""Objectives of fits, and the largest gap."""
+
+
+def _cross_validation(model: WassersteinLogisticRegression, X: pd.DataFrame, y: np.ndarray, repeats: int) -> dict:
+    folds = list(StratifiedKFold().split(X, y))
+    chooser = WassersteinLogisticRegressionCV(radii="auto", cv=folds, label_cost=model.label_cost, tol=TOL)
+
+    def together() -> Outcome:
+        chooser.fit(X, y)
+        return np.array([chooser.objective_]), max(chooser.cv_results_["gap"].max(), chooser.gap_)
+
+    def separate() -> Outcome:
+        in_folds = [(radius, train) for train, _ in folds for radius in chooser.radii_]
+        return _one_by_one(model, X, y, [*in_folds, (chooser.radius_, np.arange(len(y)))])
+
+    return _compared(together, separate, repeats)
+
+
+def _path(model: WassersteinLogisticRegression, X: pd.DataFrame, y: np.ndarray, repeats: int) -> dict:
+    radii = radius_max(X, y, label_cost=model.label_cost) * PATH_SHARES
+
+    def together() -> Outcome:
+        fits = fit_path(X, y, radii, label_costs=[model.label_cost], tol=TOL)
+        return fits["objective"].to_numpy(), fits["gap"].max()
+
+    points = [(radius, np.arange(len(y))) for radius in radii]
+    return _compared(together, partial(_one_by_one, model, X, y, points), repeats)
+
+
+def _one_by_one(
+    model: WassersteinLogisticRegression, X: pd.DataFrame, y: np.ndarray, points: Iterable[tuple[float, np.ndarray]]
+) -> Outcome:
+    """A fit for every pair of a radius and the numbers of the rows."""
+    fits = [clone(model).set_params(radius=radius).fit(X.iloc[rows], y[rows]) for radius, rows in points]
+    return np.array([fit.objective_ for fit in fits]), max(fit.gap_ for fit in fits)
+
+
+def _compared(together: Callable[[], Outcome], separate: Callable[[], Outcome], repeats: int) -> dict:
+    """A row; objectives of `together` are those of the last separate fits."""
+    one, many = timed([together, separate], repeats)
+    row = {"seconds": one.seconds, "separate_seconds": many.seconds, "note": one.note or many.note}
+    if row["note"]:
+        return row | {"fits": 0, "gap": np.nan, "difference": np.nan}
+    (objectives, gap), (separately, largest) = one.result, many.result
+    difference = np.abs(objectives - separately[-len(objectives) :]).max()
+    return row | {"fits": len(separately), "gap": max(gap, largest), "difference": difference}
 
 
 def algorithm1(store: Store, quick: bool) -> None:
@@ -150,6 +313,16 @@ def growth(store: Store, quick: bool) -> None:
                 store.add(setting, [{"N": N, "m": m} | _in_own_process(setting)])
 
 
+def threads(store: Store, quick: bool) -> None:
+    """Seconds on a million rows by the number of threads, each fit in a separate process."""
+    N, m = (300, 5) if quick else (10**6, 50)
+    for kappa, radius in TRACED_SYNTHETIC_BALLS:
+        for count in THREADS:
+            setting = _setting(N, m, kappa, radius)
+            if not store.has(setting | {"threads": count}):
+                store.add(setting | {"threads": count}, [{"N": N, "m": m} | _in_own_process(setting)])
+
+
 def _in_own_process(setting: dict) -> dict:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -228,10 +401,16 @@ def _summary(solutions: list[Solution], seconds: float) -> dict:
 
 PARTS: dict[str, Callable[[Store, bool], None]] = {
     "lr": lr,
+    "window": window,
+    "numbers": numbers,
+    "levels": levels,
+    "radius-max": largest_radius,
+    "path": path,
     "algorithm1": algorithm1,
     "all-violated": all_violated,
     "dro": dro,
     "growth": growth,
+    "threads": threads,
     "table1": table1,
     "certify": certify,
 }

@@ -12,11 +12,15 @@ from threadpoolctl import threadpool_info
 from wdrlr.paper.results import processor, versions
 from wdrlr.paper.store import Row, Table, heading
 
-_BALL = {"data": str, "kappa": str, "radius": float}
+_SET = {"data": str, "kappa": str}
+_BALL = _SET | {"radius": float}
 _RACE = {"solver": str, "stop": float, "seconds": float, "memory_gb": float, "note": str}
 _RACE |= {"upper": float, "lower": float, "rounds": float, "expected_rounds": float}
 _SIZES = {"N": int, "n": int, "m": int, "k": int, "closed_form": bool}
 _CELL = {"seconds": float, "solver": str, "n_fits": int, "n_uncertified": int}
+_RUN = {"solver": str, "seconds": float, "note": str}
+_LARGEST = {"largest": float, "fit_seconds": float, "gap": float}
+_PATH = {"fits": int, "separate_seconds": float, "gap": float, "difference": float}
 _GRID = {"data": str, "coding": str, "rows": str, "metric": str, "kappa": str}
 _FITS = {"seconds": float, "fits": int, "certified": int, "largest_gap": float, "closed_form": int}
 _ROUNDS = {"median_rounds": float, "largest_rounds": int}
@@ -24,10 +28,16 @@ _ROUNDS = {"median_rounds": float, "largest_rounds": int}
 
 _PARTS: dict[str, tuple[dict[str, type], tuple[str, ...]]] = {
     "lr": (_BALL | _RACE | _SIZES, (*_BALL, "solver")),
+    "window": (_BALL | {"metric": str, "share": float} | _RACE, ("data", "kappa", "metric", "share", "solver")),
+    "numbers": (_BALL | {"norm": str} | _RACE, (*_BALL, "norm", "solver")),
+    "levels": (_BALL | _RACE, (*_BALL, "solver")),
+    "radius-max": (_SET | _RUN | _LARGEST, (*_SET,)),
+    "path": (_SET | {"task": str} | _RUN | _PATH, (*_SET, "task")),
     "algorithm1": (_BALL | _RACE, (*_BALL, "solver", "stop")),
     "all-violated": (_BALL | _RACE, (*_BALL, "solver")),
     "dro": (_BALL | _RACE | {"features": str}, (*_BALL, "solver", "features")),
     "growth": (_BALL | {"N": int, "m": int} | _RACE, (*_BALL,)),
+    "threads": (_BALL | {"threads": int, "N": int, "m": int} | _RACE, (*_BALL, "threads")),
     "table1": ({"data": str, "method": str} | _CELL, ("data", "method")),
     "certify": (_GRID | {"solver": str} | _FITS | _ROUNDS, (*_GRID,)),
 }

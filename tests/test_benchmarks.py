@@ -17,15 +17,24 @@ import seaborn as sns
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks import compilation, encoding, fingerprint, report
-from benchmarks.datasets import as_numbers, some_rows, synthetic, uci
-from benchmarks.objective import objective, race, unmeasured
+from benchmarks.datasets import (
+    as_numbers,
+    logistic_problem,
+    logistic_rows,
+    logistic_table,
+    some_rows,
+    synthetic,
+    uci,
+)
+from benchmarks.objective import objective, race, timed, unmeasured
 from benchmarks.run import PARTS
 from benchmarks.solvers import OURS, SOLVERS, Logistic, expected_rounds
-from benchmarks.store import Store, read
+from benchmarks.store import TABLES, Store, read
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
+from wdrlr.estimators.formulation import Formulation
 from wdrlr.estimators.solving import Solving, at
-from wdrlr.model.problem import merge_duplicates
+from wdrlr.model.problem import Problem, log_loss, merge_duplicates
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.protocols import PROTOCOLS
@@ -52,10 +61,22 @@ def test_all_parts_in_the_quick_setting(tmp_path):
         machine, rows = read(tmp_path / f"{part}.csv")
         assert "cores" in machine and "numpy=" in machine and machine in text
         assert rows["seconds"].notna().all() and (rows["seconds"] > 0).all()
-    for part in ("lr", "algorithm1", "all-violated", "growth"):
-        rows = report.with_gap(read(tmp_path / f"{part}.csv")[1])
+    races = ("lr", "window", "numbers", "levels", "algorithm1", "all-violated", "growth", "threads")
+    rows_of = {part: read(tmp_path / f"{part}.csv")[1] for part in (*races, "radius-max", "path")}
+    for part in races:
+        rows = report.with_gap(
+            rows_of[part], [column for column in TABLES[part].key if column not in ("solver", "stop")]
+        )
         tight = rows[(rows["solver"] == OURS) & (rows["stop"] == 1e-6)]
         assert len(tight) and (tight["gap"] <= report.CERTIFIED).all()
+    for part in ("radius-max", "path"):
+        assert (rows_of[part]["gap"] <= report.CERTIFIED).all()
+    # Cross-validation ends with a fit on all rows.
+    assert rows_of["path"].groupby("task")["fits"].unique().to_dict() == {"cross-validation": [51], "path": [20]}
+    assert (rows_of["path"]["difference"] <= 1e-6).all()
+    raw = rows_of["window"].query("metric == 'raw'").merge(rows_of["radius-max"], on=["data", "kappa"])
+    np.testing.assert_allclose(raw["radius"], raw["share"] * raw["largest"], rtol=1e-9)
+    assert set(raw["kappa"]) == {"1", "m"} and set(raw["share"]) == {0.01, 0.5}
     assert (tmp_path / "gap.pdf").read_bytes().endswith(b"%%EOF\n")
     image = plt.imread(tmp_path / "gap.png")[:, :, :3]
     panels = image[len(image) // 4 :]  # without the legend
@@ -132,13 +153,79 @@ def test_solvers_agree_and_the_numbers_are_the_more_pessimistic_model():
     assert numbers["upper"] >= max(values) - 1e-6
 
 
-@pytest.mark.parametrize("name", ["hayes-roth", "contraceptive"])
-def test_plain_logistic_regression_is_translated_into_the_problem_s_coding(name):
-    solver = Logistic(uci(name, "1", 0.0))
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        uci("hayes-roth", "1", 0.0),
+        uci("contraceptive", "1", 0.0),
+        logistic_problem(80, 2, (4, 3), kappa="1", radius=0.0),
+        logistic_problem(80, 3, kappa="1", radius=0.0),
+    ],
+    ids=["hayes-roth", "contraceptive", "0/1 dummies", "numbers"],
+)
+def test_plain_logistic_regression_is_translated_into_the_problem_s_coding(problem, sparse):
+    solver = Logistic(problem, sparse)
     solver.run(1e-4)
     f = solver.model.decision_function(solver.X)
     b = solver.result().b
-    np.testing.assert_allclose(solver.problem.decision(b), f, atol=1e-9)
+    np.testing.assert_allclose(problem.decision(b), f, atol=1e-9)
+    # scikit-learn has the smallest log-loss of all: its matrix is that of the problem.
+    assert log_loss(-problem.y * f).mean() <= best_loss(problem) + 1e-4
+
+
+def best_loss(problem: Problem) -> float:
+    return Solving().solve(replace(problem, radius=0.0, coef_bound=np.inf)).upper
+
+
+def test_logistic_rows_are_the_same_as_a_table():
+    N, n, n_levels = 500, 2, (3, 40)
+    problem = logistic_problem(N, n, n_levels, kappa="m", radius=0.1, norm="l2")
+    assert problem.metric.label_cost == 2 and problem.metric.norm == "l2" and problem.radius == 0.1
+    table, y = logistic_table(N, n, n_levels)
+    formulation = Formulation()
+    posed = formulation.pose(formulation.encode(table), table, y, np.ones(N), merge=False).problem
+    scores = {f"v{v}": v for v in range(40)}
+    codes = np.array([[scores[level] for level in table[name]] for name in ("z0", "z1")]).T
+    assert (codes == problem.z).all() and (posed.x == problem.x).all() and (posed.y == problem.y).all()
+    assert posed.n_levels == problem.n_levels == n_levels
+
+
+def test_labels_of_logistic_rows_follow_the_features():
+    x, z, y = logistic_rows(20_000, 2, (3, 2))
+    assert abs(x.mean()) < 0.03 and abs(x.std() - 1) < 0.03
+    for codes, K in zip(z.T, (3, 2), strict=True):
+        np.testing.assert_allclose(np.bincount(codes) / len(y), np.full(K, 1 / K), atol=0.02)
+    # The best log-loss of a logistic model is the entropy of its labels, far below that of a coin.
+    assert 0.3 < best_loss(logistic_problem(20_000, 2, (3, 2), kappa="1", radius=0.0)) < 0.66
+    assert abs(y.mean()) < 0.9
+
+
+@pytest.mark.parametrize(("long", "calls"), [(10.0, 3), (-1.0, 1)])
+def test_what_takes_long_is_not_repeated(monkeypatch, long, calls):
+    monkeypatch.setattr("benchmarks.objective.LONG", long)
+    made = []
+    (run,) = timed([lambda: made.append(1) or len(made)], repeats=3)
+    assert run.seconds > 0 and run.note == "" and run.result == len(made) == calls
+
+
+def test_ratios_are_to_scikit_learn_on_the_same_problem():
+    ball = {"data": "a", "kappa": "m", "metric": "raw"}
+    ours, plain = unmeasured(OURS, 1e-6, "") | {"rounds": 7.0, "lower": 0.5}, unmeasured("logistic", 1e-4, "")
+    rows = pd.DataFrame(
+        ball | {"share": share} | row | {"seconds": seconds, "upper": upper}
+        for share, mine, its, upper in ((0.1, 1.0, 0.5, 0.5), (0.9, 4.0, 0.5, 0.6))
+        for row, seconds in ((ours, mine), (plain, its))
+    )
+    text, table = report.window_section(rows)
+    assert "Median ratio 5 over 2 settings; worst: 8 (a, kappa m, metric raw, share 0.9)" in text
+    assert "Certified to 1e-6: 1 of 2; failed: 0" in text
+    assert "| a | 0.5 | 2.5 | 5 | 8 (kappa m, metric raw, share 0.9) | 7 | 1/2 |" in table
+
+
+def test_ratios_have_no_exponent():
+    assert [report._ratio(value) for value in (0.123, 99.4, 99.6, 1234.5)] == ["0.12", "99", "100", "1,234"]
+    assert [report._seconds(value) for value in (0.1234, 999.4, 999.6)] == ["0.123", "999", "1,000"]
 
 
 def test_a_solver_that_fails_leaves_a_note(monkeypatch):
