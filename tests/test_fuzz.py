@@ -347,7 +347,7 @@ class Overflowing(Honest):
         (NotANumber, "nan", "not finite", {}),
         (NoLowerBound, "nan", "not finite", {}),
         (EndlessObjective, "nan", "not finite", {}),
-        (ClippedGap, "wrong", "the gap is 1.000e-0[69], objective less lower bound 1.000e-03", {}),
+        (ClippedGap, "wrong", "the gap is 1.000e-0[69], objective less lower bound 1.00[01]e-03", {}),
         (Silent, "silent", "no warning", {}),
         (OfAnotherWarning, "silent", "no warning", {}),
         (Warned, "uncertified", "gap", {}),
