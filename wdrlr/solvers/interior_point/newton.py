@@ -165,7 +165,8 @@ def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: 
     ratio = min(max((left / mu) ** 3, settings.fastest) if mu > 0 else 0.1, settings.slowest, limit)
     floor = min(settings.floor_of_objective * upper, instance.floor) / newton.n_pairs
     target = max(min(ratio * mu, at.tau), settings.least_fall * at.tau, floor)
-    ridge = at.ridge if target > floor else max(settings.ridge_fades * at.ridge, settings.least_ridge)
+    faded = max(settings.ridge_fades * at.ridge, settings.least_ridge)
+    ridge = max(at.ridge, settings.ridge) if target > floor else faded
 
     trusted = min(primal, dual) > settings.trusted_step
     clip = settings.second_order * target

@@ -57,11 +57,11 @@ class Settings:
     """Largest share of a cut's slack that its curvature may take."""
 
     # Newton matrix
-    ridge: float = 0.1
+    ridge: float = 0.01
     """Times pairs * tau: weak ridge, for directions that the data do not determine."""
     ridge_fades: float = 0.3
     """Factor by which the ridge falls at each step while tau is at its floor ..."""
-    least_ridge: float = 1e-6
+    least_ridge: float = 1e-4
     """... down to this."""
     regular: float = 1e-13
     """Added to the diagonal of the scaled matrix, ten times more each time that the factorisation fails."""
