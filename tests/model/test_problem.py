@@ -45,3 +45,18 @@ def test_equal_rows_are_merged_whatever_their_order():
         np.testing.assert_allclose(one, other, rtol=1e-15)
     assert len(merged[2]) == 12
     assert merged[3].sum() == pytest.approx(w.sum())
+
+
+def test_rows_are_in_one_order_whether_or_not_numbers_tie():
+    rng = np.random.default_rng(0)
+    x, z, y = rng.normal(size=(50, 3)), rng.integers(0, 3, (50, 2)), rng.choice([-1.0, 1.0], 50)
+    order = np.lexsort([*z.T, *x.T, y])
+    for tied in (False, True):
+        if tied:
+            x[:, -1] = rng.integers(0, 2, 50)
+            order = np.lexsort([*z.T, *x.T, y])
+        merged = merge_duplicates(x, z, y, np.ones(50))
+        for ours, rows in zip(merged, (x, z, y), strict=False):
+            np.testing.assert_array_equal(ours, rows[order])
+    nothing = merge_duplicates(np.zeros((3, 0)), np.zeros((3, 0), int), np.array([1.0, -1.0, 1.0]), np.ones(3))
+    assert nothing[3].tolist() == [1.0, 2.0]

@@ -187,7 +187,12 @@ def merge_duplicates(
     Shapes as in ``Problem``; the objective is the same, and so is everything computed from it.
     """
     small = z.astype(np.min_scalar_type(z.max(initial=0)))  # up to 16 bits are sorted by radix
-    order = np.lexsort([*small.T, *x.T, y])
+    keys = [*small.T, *x.T, y]
+    order = np.lexsort(keys[-2:])
+    tied = np.all([key[order][1:] == key[order][:-1] for key in keys[-2:]], axis=0)
+    if not tied.any():  # as a rule where there are numbers
+        return x[order], z[order], y[order], w[order]
+    order = np.lexsort(keys)
     x, z, y, w = x[order], z[order], y[order], w[order]
     new = np.ones(len(y), dtype=bool)
     new[1:] = (x[1:] != x[:-1]).any(axis=1) | (z[1:] != z[:-1]).any(axis=1) | (y[1:] != y[:-1])
