@@ -36,6 +36,7 @@ from wdrlr.solvers.interior_point.instance import LOG_2, Instance, Iterate, Pair
 from wdrlr.solvers.interior_point.newton import Newton, Step, in_use, linearise, predict_and_correct
 from wdrlr.solvers.interior_point.search import Trial, raised, search
 from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
+from wdrlr.solvers.interior_point.threads import on_one_thread
 from wdrlr.solvers.solution import Solution, Tilt, certified, certified_tilted
 
 NEGLIGIBLE_LOSS = 0.1
@@ -90,6 +91,7 @@ def solve_tailored(
     return replace(solution, solver_seconds=perf_counter() - began)
 
 
+@on_one_thread
 def minimise(
     problem: Problem,
     coordinates: Coordinates,
