@@ -17,7 +17,7 @@ class Settings:
     """tau at the start, times 1 / N."""
     start_tau: float = 3e-2
     """tau at a start with the coefficients of another solution, times 1 / N."""
-    start_ridge: float = 10.0
+    start_ridge: float = 1.0
     """The ridge there: multipliers are found first, while the coefficients move little."""
     start_inside: float = 0.99
     """Share of the box within which these are taken: they may lie on its walls."""
