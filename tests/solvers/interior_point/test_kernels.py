@@ -21,6 +21,7 @@ SETTINGS = {
     "no categories": {"n": 3, "n_levels": (), "label_cost": 0.5},
     "costs": {"n": 1, "n_levels": (3, 4, 2, 5), "label_cost": 0.6, "costs": "mixed"},
     "wide features": {"n": 2, "n_levels": (3, 8, 2, 9), "label_cost": 0.6},
+    "wide features with costs": {"n": 2, "n_levels": (8, 3, 7), "label_cost": 0.6, "costs": "matrices"},
     "all": {"n": 2, "n_levels": (3, 4, 1, 2, 5), "label_cost": 0.6, "N": 20},
 }
 
@@ -147,6 +148,18 @@ def test_the_instances_have_all_kinds_of_samples():
     }
 
 
+def test_lone_cuts_change_wide_features_and_narrow_ones_to_levels():
+    """Beside numbers: what BLAS multiplies and what is added level by level meet in these cuts."""
+    kinds = set()
+    for seed in range(4):
+        pool, data = (case := make_case(seed, **SETTINGS["wide features with costs"])).pool, case.data
+        assert data.wide.tolist() == [0, 2] and len(data.narrow) == 2
+        lone = np.flatnonzero(pool.counts == 1)
+        for c in pool.start[lone]:
+            kinds |= set(np.isin(pool.feature[pool.ends[c] : pool.ends[c + 1]], data.wide).tolist())
+    assert kinds == {True, False}
+
+
 # ---------------------------------------------------------------- separation and the pool
 
 
@@ -211,6 +224,15 @@ def test_new_cuts_take_tops_in_place_of_levels(case, margin):
             assert a[(sample == i) & (pool.sign == sign[i])] == pytest.approx([found.argument[i] + more], abs=1e-12)
 
 
+def test_scores(case):
+    at, own = kernels.scores(case.theta, case.data), case.data.column >= 0
+    assert at.score[own].tolist() == case.theta[case.data.column[own]].tolist()
+    assert not at.score[~own].any()
+    b = case.coordinates.b_of_theta.times(case.theta)
+    by_hand = [f_by_hand(case.problem, b, i, case.problem.z[i]) for i in range(case.N)]
+    np.testing.assert_allclose(at.f, by_hand, rtol=0, atol=1e-12)
+
+
 def test_arguments_are_rows_times_theta(case):
     a = kernels.arguments(case.theta, kernels.scores(case.theta, case.data), case.data, case.pool)
     np.testing.assert_allclose(a, dense(case, case.pool)[0] @ case.theta, rtol=0, atol=1e-13)
@@ -220,6 +242,13 @@ def test_sums_of_rows_are_rows_transposed_times_forces(case):
     force = case.rng.normal(size=case.pool.sign.size)
     unsigned = case.pool.sign[:, None] * dense(case, case.pool)[0]
     assert_close(kernels.sum_rows(force, case.E, case.data, case.pool), unsigned.T @ force)
+
+
+def test_sums_of_rows_are_the_adjoint_of_arguments(case):
+    force = case.rng.normal(size=case.pool.n_cuts)
+    a = kernels.arguments(case.theta, kernels.scores(case.theta, case.data), case.data, case.pool)
+    total = kernels.sum_rows(force * case.pool.sign, case.E, case.data, case.pool)
+    assert total @ case.theta == pytest.approx(force @ a, abs=1e-13 * np.abs(force * a).sum())
 
 
 def test_merge_keeps_and_adds_by_sample(case):
@@ -287,6 +316,34 @@ def test_gram(case, newton, light):
     M = kernels.gram(case.E, case.data, case.pool, newton.t, p, f)
     assert_close(M, dense_gram(newton, p, f), 1e-13)
     np.testing.assert_array_equal(M, M.T)
+    assert_semidefinite(M)
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 5])
+def test_gram_is_summed_block_by_block(monkeypatch, case, newton, rows_at_once):
+    monkeypatch.setattr(kernels, "ROWS_AT_ONCE", rows_at_once)
+    M = kernels.gram(case.E, case.data, case.pool, newton.t, newton.p, newton.f)
+    assert_close(M, dense_gram(newton, newton.p, newton.f), 1e-13)
+
+
+def test_gram_below_the_threshold_takes_changed_cuts_for_flat(case, newton):
+    """Semidefinite still, where the cuts below it are what the matrix is made of."""
+    k, p = newton, newton.p * kernels.NO_CURVE
+    several = k.add.sum(axis=1)[k.sample] > 1
+    curve = p * k.t * (1 - k.t) + np.where(several, p / k.f, 0.0) * k.t**2
+    flat = (np.diff(case.pool.ends) > 0) & (curve < kernels.NO_CURVE)
+    k.t[flat] = 0.0
+    k.A = k.t[:, None] * k.R
+    k.A[:, -1] -= case.pool.cost
+    M = kernels.gram(case.E, case.data, case.pool, expit(k.R @ case.theta), p, k.f)
+    assert_close(M, dense_gram(k, p, k.f), 1e-13)
+    assert_semidefinite(M)
+    # Some are below it, and they are no small part of the matrix.
+    whole = kernels.gram(case.E, case.data, case.pool, expit(k.R @ case.theta), p / kernels.NO_CURVE, k.f)
+    assert np.abs(M / kernels.NO_CURVE - whole).max() > 1e-3 * np.abs(whole).max() or not case.problem.n_categorical
+
+
+def assert_semidefinite(M):
     eigenvalues = np.linalg.eigvalsh(M)
     assert eigenvalues[0] >= -1e-14 * eigenvalues[-1]
 
@@ -402,7 +459,8 @@ def test_absorb_needs_mass_to_move_for_each_level(case):
 def test_absorb_cancels_the_balance(case, share):
     """Carrying out by hand what it says, on explicit rows, for a share of the largest balance that it can cancel."""
     pool, R, sample, mass, v, balance = absorb_case(case)
-    balance[[e for e, found in sources(case, pool, sample, mass, balance).items() if not found]] = 0.0
+    found = sources(case, pool, sample, mass, balance)
+    balance[[e for e in case.data.column[case.data.column >= 0] if not found.get(e, False)]] = 0.0
     sizes = np.geomspace(1e-7, 1.0, 29)
     balance *= share * max(
         s for s in sizes if np.isfinite(kernels.absorb(s * balance, case.data, case.costs, pool, mass, v)[1])
@@ -442,15 +500,31 @@ def can_give(case, pool, sample, mass):
 
 
 def sources(case, pool, sample, mass, balance):
-    """The entries of the levels' scores; for each, whether mass can be moved between it and the most common level."""
+    """The entries of the levels' scores; for each, whether mass can be moved between it and the most common level.
+
+    Without the levels that may not be changed into the most common one, nor that into them.
+    """
     data, gives, found = case.data, can_give(case, pool, sample, mass), {}
     for j in range(case.problem.n_categorical):
         levels = np.arange(data.offsets[j], data.offsets[j + 1])
-        common = levels[data.column[levels] < 0]
+        (common,) = levels[data.column[levels] < 0]
         for level in levels[data.column[levels] >= 0]:
-            at = np.where(pool.sign == np.sign(balance[data.column[level]]), level, common)
-            found[data.column[level]] = (gives & (data.z[sample, j] == at)).any()
+            leaves = pool.sign == np.sign(balance[data.column[level]])
+            ways = [(leaves, level, common), (~leaves, common, level)]
+            ways = [way for way in ways if np.isfinite(cost_of_change(case, j, *way[1:]))]
+            if ways:
+                found[data.column[level]] = any(
+                    (gives & some & (data.z[sample, j] == old)).any() for some, old, _ in ways
+                )
     return found
+
+
+def cost_of_change(case, j, old, new):
+    """Of feature j from one level to another, counted through."""
+    z = case.problem.z[0].copy()
+    z[j], to = old - case.data.offsets[j], z.copy()
+    to[j] = new - case.data.offsets[j]
+    return case.problem.metric.level_distance(z[None], to[None])[0]
 
 
 def test_absorb_moves_mass_of_the_steepest_cut():
