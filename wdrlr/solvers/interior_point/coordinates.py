@@ -73,9 +73,9 @@ NO_ROWS = LinearRows()
 class Coordinates:
     """The coordinates of ``kernels`` for the data of a problem, and the linear map from them to b.
 
-    They depend on the data, the coding and which costs are matrices only, so that problems that differ in radius, label
-    cost, penalty or bound can share them. Samples of a weight below ``light`` are left out. What that costs, the
-    certificate tells, which has all samples.
+    They depend on the data, the coding, which costs are matrices, which numbers may move and whether the norm is linf
+    only, so that problems that differ in radius, label cost, penalty or bound can share them. Samples of a weight below
+    ``light`` are left out. What that costs, the certificate tells, which has all samples.
 
     Attributes
     ----------
@@ -130,8 +130,7 @@ class Coordinates:
     @staticmethod
     def _sized_numbers(problem: Problem) -> np.ndarray:
         """Those that may move, if the norm is linf, whose dual sums slopes."""
-        costs = problem.metric.number_costs
-        may_move = np.ones(problem.n_numeric, bool) if costs is None else np.isfinite(costs)
+        may_move = problem.metric.movable(problem.n_numeric)
         return np.flatnonzero(may_move & isinstance(NORMS[problem.metric.norm], LInf) & (problem.n_numeric > 1))
 
     @staticmethod
