@@ -8,7 +8,7 @@ import pytest
 from tests.instances import WeightedL1, random_coefficients, random_problem
 from wdrlr import WassersteinLogisticRegression, radius_max
 from wdrlr.model.certificate import worst_case_loss
-from wdrlr.model.metric import NORMS, Norm
+from wdrlr.model.metric import L1, L2, NORMS, LInf, Norm
 from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.solvers.interior_point.method import solve_tailored
@@ -66,6 +66,30 @@ def test_the_interior_point_method_fits_it(monkeypatch, name, norm, setting):
         problem, other, factor = posed_both_ways(seed, **setting)
         bound = np.broadcast_to(problem.coef_bound, problem.n_coefficients) / factor
         other = replace(other, metric=replace(other.metric, norm=name), coef_bound=bound)
+        ours, theirs = solve_tailored(problem), solve_tailored(other)
+        assert 0 <= ours.gap <= 1e-6 and theirs.gap <= 1e-6
+        assert ours.upper == pytest.approx(theirs.upper, abs=2e-6)
+
+
+@pytest.mark.parametrize("base", [L1, L2, LInf])
+def test_a_subclass_of_a_norm_of_the_package_has_its_own_values(monkeypatch, base):
+    """Which the interior-point method takes from its methods, not from what it knows of the base."""
+
+    class Heavier(base):
+        def value(self, v):
+            return base().value(WEIGHTS * v)
+
+        def dual(self, b):
+            return base().dual(b / WEIGHTS)
+
+        def steepest(self, b, length=1.0):
+            return base().steepest(b / WEIGHTS, length) / WEIGHTS
+
+    monkeypatch.setitem(NORMS, "weighted", Heavier())
+    name = {L1: "l1", L2: "l2", LInf: "linf"}[base]
+    for seed in range(4):
+        problem, other, _ = posed_both_ways(seed, radius=0.05)
+        other = replace(other, metric=replace(other.metric, norm=name))
         ours, theirs = solve_tailored(problem), solve_tailored(other)
         assert 0 <= ours.gap <= 1e-6 and theirs.gap <= 1e-6
         assert ours.upper == pytest.approx(theirs.upper, abs=2e-6)

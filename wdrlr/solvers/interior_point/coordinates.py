@@ -129,9 +129,9 @@ class Coordinates:
 
     @staticmethod
     def _sized_numbers(problem: Problem) -> np.ndarray:
-        """Those that may move, if the norm is linf, whose dual sums slopes."""
+        """Those that may move, if the norm is linf, whose dual sums slopes; that of a subclass may not."""
         may_move = problem.metric.movable(problem.n_numeric)
-        return np.flatnonzero(may_move & isinstance(NORMS[problem.metric.norm], LInf) & (problem.n_numeric > 1))
+        return np.flatnonzero(may_move & (type(NORMS[problem.metric.norm]) is LInf) & (problem.n_numeric > 1))
 
     @staticmethod
     def _features_with_tops(problem: Problem) -> np.ndarray:

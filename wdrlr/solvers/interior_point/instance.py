@@ -183,9 +183,10 @@ class Instance:
             for r in [] if n_sizes else may_move.tolist():  # the dual norm is at least |b_r| / ||e_r||
                 rows += [([E - 1, 1 + r], [self.toll, sign / (x_scale[r] * units[r])], 0.0) for sign in (-1.0, 1.0)]
         several = problem.radius > 0 and n > 1
-        self.curved = several and isinstance(self.number_norm, L2)
+        kind = type(self.number_norm)  # a subclass may have other values
+        self.curved = several and kind is L2
         self.by_sizes = problem.radius > 0 and n_sizes > 0
-        self.by_tangents = several and not isinstance(self.number_norm, (L1, L2)) and not self.by_sizes
+        self.by_tangents = several and kind not in (L1, L2) and not self.by_sizes
         if self.by_sizes:
             sizes = self.coordinates.number_size
             rows.append(([E - 1, *sizes], [self.toll, *(-1.0 / x_scale[may_move])], 0.0))
