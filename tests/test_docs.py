@@ -113,3 +113,9 @@ def test_nothing_in_it_is_of_one_machine(site):
 def test_the_examples_of_a_page_run(page, examples):
     result = doctest.testfile(str(DOCS / f"{page}.md"), module_relative=False, encoding="utf-8")
     assert result.attempted > examples and result.failed == 0
+
+
+def test_fractions_have_braces():
+    r"""The renderer takes \frac12 x for 12 over x."""
+    bare = {path.name: re.findall(r"\\frac *\d.*", path.read_text(encoding="utf-8")) for path in DOCS.glob("*.md")}
+    assert not {name: found for name, found in bare.items() if found}
