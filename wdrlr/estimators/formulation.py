@@ -189,7 +189,7 @@ coding, coef_bound, fit_intercept
     def rows(self, encoding: enc.FeatureEncoding, table: pd.DataFrame, handle_unknown: str = "error") -> np.ndarray:
         """The rows whose product with intercept and coefficients is ``decision``; shape (N, 1 + n + k)."""
         x, z = encoding.numbers(table), encoding.codes(table, handle_unknown)
-        matrix = enc.level_matrix(encoding.n_levels, self.coding)
+        matrix = enc.level_matrix(encoding.n_levels, self.coding).toarray()
         categories = np.zeros((len(table), matrix.shape[1]))
         by_feature = np.split(matrix, level_offsets(encoding.n_levels)[1:])
         for of_levels, weights, codes in zip(by_feature, encoding.category_weights, z.T, strict=False):

@@ -207,7 +207,7 @@ def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> flo
     has slopes in [0, 1]. Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units
     more, relative to their results.
     """
-    m, levels = problem.n_categorical, np.abs(problem.level_matrix)
+    m, levels = problem.n_categorical, abs(problem.level_matrix)
     terms = 8 + problem.n_numeric + 3 * m + int((levels > 0).sum(axis=1).max(initial=0))
     sizes = levels @ np.abs(b[1 + problem.n_numeric :])
     slopes = problem.numeric(b)
@@ -399,7 +399,7 @@ def _charge(
     wall[0] *= problem.fit_intercept
     charge = _product(np.abs(wall), problem.coef_bound).sum() * (1 + len(b) * UNIT)
 
-    matrix = np.abs(problem.level_matrix)
+    matrix = abs(problem.level_matrix)
     terms = np.maximum((matrix > 0).sum(axis=0) - 1, 0)
     slack_categories = slack[1 + n :] @ matrix + 2 * UNIT * terms * (np.abs(levels) @ matrix)
     slack_categories += UNIT * (len(dual.mixtures) + 8) * np.abs(of_codes).sum(axis=0)
@@ -558,8 +558,8 @@ def _bounds(
         bounds.append((claimed, np.zeros(n_b)))
     else:
         # A reference level whose score is not 0 adds to f at the means, and so does the rounding of the means.
-        matrix = np.abs(problem.level_matrix)
-        references = np.minimum.reduceat(matrix.sum(axis=1), problem.offsets).sum() if len(matrix) else 0.0
+        sizes = abs(problem.level_matrix).sum(axis=1)
+        references = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0
         blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))
         changes = problem.metric.largest_changes(problem.n_categorical)
         fixed = bool(np.isinf(changes).any())

@@ -111,7 +111,7 @@ def all_cuts(problem: Problem, at_most: int) -> Cuts:
     sample = np.repeat(np.arange(problem.n_samples), len(points))
     z = np.tile(points, (problem.n_samples, 1))
     for j in problem.coded:  # the code of a sample's own level is no change
-        dummies = problem.level_matrix[problem.levels(j), problem.dummies(j)]
+        dummies = problem.level_matrix[problem.levels(j), problem.dummies(j)].toarray()
         number = problem.n_levels[j] + ((dummies > 0) << np.arange(dummies.shape[1])).sum(axis=1)
         own = problem.z[sample, j]
         z[:, j] = np.where(z[:, j] == number[own], own, z[:, j])

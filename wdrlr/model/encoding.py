@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from wdrlr.model.problem import level_offsets
 
@@ -350,8 +351,8 @@ def _is_categorical(dtype: Any) -> bool:
     )
 
 
-def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
-    """The matrix that turns the slopes b_C into the scores of all levels; shape (sum(n_levels), k).
+def level_matrix(n_levels: tuple[int, ...], coding: str) -> sp.csr_array:
+    """The matrix that turns the slopes b_C into the scores of all levels; sparse, of shape (sum(n_levels), k).
 
     "onehot" is the paper's coding: 0/1 dummies for all levels but the first of each feature, whose score is 0. "pm1"
     is the coding of the authors' public code: a -1/+1 dummy for every level, with the slope of the last one fixed to 0,
@@ -359,12 +360,10 @@ def level_matrix(n_levels: tuple[int, ...], coding: str) -> np.ndarray:
     """
     counts, offsets = np.array(n_levels, dtype=int), level_offsets(n_levels)
     level = np.delete(np.arange(counts.sum()), offsets if coding == "onehot" else offsets + counts - 1)  # of each slope
-    matrix = np.zeros((counts.sum(), len(level)))
-    matrix[level, np.arange(len(level))] = 1.0 if coding == "onehot" else 2.0
-    if coding != "onehot":
-        feature = np.repeat(np.arange(len(counts)), counts)
-        matrix -= feature[:, None] == feature[level]
-    return matrix
+    own = sp.csr_array((np.ones(len(level)), (level, np.arange(len(level)))), shape=(counts.sum(), len(level)))
+    if coding == "onehot":
+        return own
+    return sp.csr_array(2.0 * own - sp.block_diag([np.ones((K, K - 1)) for K in n_levels], "csr") if n_levels else own)
 
 
 def level_scores(slopes: np.ndarray, n_levels: tuple[int, ...], coding: str) -> np.ndarray:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from wdrlr.model.metric import GroundMetric
 
@@ -36,6 +38,16 @@ def level_offsets(n_levels: tuple[int, ...]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(n_levels, dtype=int)])[: len(n_levels)].astype(int)
 
 
+class Dummies(NamedTuple):
+    """How the slopes b_C follow from scores of the levels, up to a constant of each feature."""
+
+    level: np.ndarray  # (k,): the level that has the dummy; its score is span * slope above that of the reference
+    reference: np.ndarray  # (m,): the level of each feature that has no dummy
+    feature: np.ndarray  # (k,): whose dummy it is
+    span: np.ndarray  # (k,)
+    constant: np.ndarray  # (sum(n_levels),): constant @ scores, summed over a feature, is its constant
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """minimise over b:  sup { E_Q[L(-y f)] : W(Q, P_N) <= radius }  +  sum_j penalty_j |b_j|.
@@ -52,8 +64,10 @@ class Problem:
         Data: numbers, level codes from 0, labels -1 or +1, weights that sum to 1.
     n_levels : tuple of m int
         The number of levels of each categorical feature, seen in the data or not.
-    level_matrix : ndarray of shape (sum(n_levels), k)
-        Row v: the score of level v is row . b_C (see ``encoding.level_matrix``).
+    level_matrix : array or sparse array of shape (sum(n_levels), k)
+        Row v: the score of level v is row . b_C (see ``encoding.level_matrix``). It is kept as a ``csr_array``. Each
+        feature has a level without a dummy, its reference; each dummy has one value > 0 at its own level, and another
+        at all other levels.
     metric : GroundMetric
     radius : float
         Wasserstein radius, in units of the metric. At 0 the problem is plain logistic regression, even where changes
@@ -75,7 +89,7 @@ class Problem:
     y: np.ndarray
     w: np.ndarray
     n_levels: tuple[int, ...]
-    level_matrix: np.ndarray
+    level_matrix: sp.csr_array
     metric: GroundMetric
     radius: float
     penalty: np.ndarray
@@ -86,6 +100,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", level_offsets(self.n_levels))
+        object.__setattr__(self, "level_matrix", sp.csr_array(self.level_matrix))
         object.__setattr__(self, "coef_bound", np.broadcast_to(self.coef_bound, self.n_coefficients))
 
     @property
@@ -117,6 +132,29 @@ class Problem:
         """Where the slopes of feature j are among b_C."""
         start = int(self.offsets[j]) - j
         return slice(start, start + self.n_levels[j] - 1)
+
+    @cached_property
+    def all_dummies(self) -> Dummies:
+        matrix, (V, k) = self.level_matrix.tocoo(), self.level_matrix.shape
+        own = matrix.data > 0
+        level = np.zeros(k, dtype=int)
+        level[matrix.col[own]] = matrix.row[own]
+        is_reference = np.ones(V, dtype=bool)
+        is_reference[level] = False
+        reference, other = np.flatnonzero(is_reference), is_reference[matrix.row]
+        at_reference = np.bincount(matrix.col[other], matrix.data[other], k)
+        span = np.bincount(matrix.col[own], matrix.data[own], k) - at_reference
+        feature = np.repeat(np.arange(self.n_categorical), np.array(self.n_levels, dtype=int) - 1)
+        constant = np.empty(V)
+        constant[level] = -at_reference / span
+        constant[reference] = 1 - np.bincount(feature, constant[level], len(reference))
+        return Dummies(level, reference, feature, span, constant)
+
+    def slopes_of_scores(self, j: int, score: np.ndarray) -> tuple[float, np.ndarray]:
+        """The constant and the slopes with which the levels of feature j have the scores (n_levels_j,)."""
+        all_dummies, mine, first = self.all_dummies, self.dummies(j), self.offsets[j]
+        above = score[all_dummies.level[mine] - first] - score[all_dummies.reference[j] - first]
+        return float(all_dummies.constant[self.levels(j)] @ score), above / all_dummies.span[mine]
 
     @cached_property
     def level_weights(self) -> np.ndarray:
@@ -163,7 +201,7 @@ class Problem:
         categories = np.zeros((len(sample), self.level_matrix.shape[1]))
         for j, start in enumerate(self.offsets):
             is_level = z[:, j] < self.n_levels[j]
-            categories[is_level] += self.level_matrix[start + z[is_level, j]]
+            categories[is_level] += self.level_matrix[start + z[is_level, j]].toarray()
             if not is_level.all():
                 categories[~is_level, self.dummies(j)] = codes(z[~is_level, j] - self.n_levels[j], self.n_levels[j] - 1)
         return np.column_stack([np.full(len(sample), float(self.fit_intercept)), self.x[sample], categories])

@@ -33,7 +33,8 @@ N_SIMULATIONS = 10_000
 
 def dummy_values(problem: Problem) -> tuple[float, float]:
     """The two values of a dummy: 0 and 1, or with the coding "pm1" -1 and +1."""
-    return float(problem.level_matrix.min(initial=0.0)), float(problem.level_matrix.max(initial=1.0))
+    values = problem.level_matrix.data
+    return float(values.min(initial=0.0)), float(values.max(initial=1.0))
 
 
 def dummies_as_numbers(problem: Problem, flip_cost: float = 1.0) -> tuple[Problem, np.ndarray]:

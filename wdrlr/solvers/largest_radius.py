@@ -153,9 +153,9 @@ def _of_fixed_features(problem: Problem) -> np.ndarray:
     """Which coefficients are those of numbers that may not move and categories that may not change; (1 + n + k,)."""
     metric = problem.metric
     fixed = [bool(np.isinf(_off_diagonal(costs)).all()) for costs in metric.level_costs or ()]
-    of_levels = np.repeat(fixed, problem.n_levels) if fixed else np.zeros(len(problem.level_matrix), dtype=bool)
+    of_levels = np.repeat(fixed, problem.n_levels) if fixed else np.zeros(problem.level_matrix.shape[0], dtype=bool)
     numbers = np.isinf(metric.number_norm.of_units(problem.n_numeric))
-    return np.concatenate([[False], numbers, (problem.level_matrix[of_levels] != 0).any(axis=0)])
+    return np.concatenate([[False], numbers, abs(problem.level_matrix[of_levels]).sum(axis=0) > 0])
 
 
 def _centre(problem: Problem) -> np.ndarray:
@@ -293,7 +293,7 @@ def _with_rows(program: _Program, rows: sp.sparray, limit: np.ndarray) -> _Progr
     return replace(program, A=A, limit=np.concatenate([program.limit, limit]))
 
 
-def _wide(columns: np.ndarray, first: int, width: int) -> sp.sparray:
+def _wide(columns: np.ndarray | sp.sparray, first: int, width: int) -> sp.sparray:
     """The columns from ``first`` on, among so many."""
     height, n_columns = columns.shape
     after = sp.csr_array((height, width - first - n_columns))
@@ -677,11 +677,10 @@ def _share_of_labels(
     size = np.abs(x).max(axis=0, initial=0.0)
     size[size == 0] = 1.0
     w_max, w_min, penalty_0 = w[majority].sum(), w[~majority].sum(), problem.penalty[0]
-    slopes = problem.level_matrix
+    at = problem.level_matrix
     if sigma is None and penalty_0 == 0 and not problem.penalty[1 + n :].any():
         # With an intercept at its best these are the same conditions, each on the mass of one level, however rare.
-        slopes = np.eye(len(slopes))
-    at = sp.csr_array(slopes)
+        at = sp.eye_array(at.shape[0], format="csr")
     categories = [at[first + z] for first, z in zip(problem.offsets, problem.z.T, strict=True)]
     features = sp.csr_array(sp.hstack([sp.csr_array(x / size), sum(categories, sp.csr_array((N, at.shape[1])))]))
     major, minor = features[majority].T @ w[majority], features[~majority].T @ w[~majority]

@@ -108,9 +108,9 @@ def _top(g: np.ndarray, d: np.ndarray, at: float, slope: float) -> float:
 class _Feature(NamedTuple):
     """A feature with levels that have no rows."""
 
-    columns: np.ndarray  # (K - 1,): where its slopes are in b
-    inverse: np.ndarray  # (K, K): from scores to a constant for the intercept, and the slopes
+    number: int
     scores: np.ndarray  # (K,): with the mean for the levels without rows
+    of_constant: np.ndarray  # (K,): with the scores, what they add to the intercept
     missing: np.ndarray  # (U,): the levels without rows
     room: np.ndarray  # (2, U): how far from the mean their scores may be, below and above
 
@@ -119,7 +119,7 @@ def _open_features(problem: Problem, b: np.ndarray, lam: float) -> list[_Feature
     features = []
     for j in range(problem.n_categorical):
         levels = problem.levels(j)
-        weights, matrix = problem.level_weights[levels], problem.level_matrix[levels]
+        weights = problem.level_weights[levels]
         missing = np.flatnonzero(weights == 0)
         if not missing.size:
             continue
@@ -130,9 +130,7 @@ def _open_features(problem: Problem, b: np.ndarray, lam: float) -> list[_Feature
             off = scores[missing] - mean
             room = np.array([np.minimum(room[0], off), np.maximum(room[1], off)])
         scores[missing] = mean
-        columns = np.flatnonzero(matrix.any(axis=0))
-        inverse = np.linalg.inv(np.column_stack([np.ones(len(matrix)), matrix[:, columns]]))
-        features.append(_Feature(1 + problem.n_numeric + columns, inverse, scores, missing, room))
+        features.append(_Feature(j, scores, problem.all_dummies.constant[levels], missing, room))
     return features
 
 
@@ -155,9 +153,9 @@ def _at_means(problem: Problem, b: np.ndarray, features: list[_Feature], anywher
         for feature, off_mean in zip(group, _off_means(problem, group, anywhere), strict=True):
             scores = feature.scores.copy()
             scores[feature.missing] += off_mean
-            constant, *slopes = feature.inverse @ scores
+            constant, slopes = problem.slopes_of_scores(feature.number, scores)
             moved[0] += constant * problem.fit_intercept
-            moved[feature.columns] = slopes
+            moved[1 + problem.n_numeric :][problem.dummies(feature.number)] = slopes
         b = _if_feasible(problem, moved, b)
     return b
 
@@ -168,10 +166,10 @@ def _off_means(problem: Problem, group: list[_Feature], anywhere: bool) -> list[
     If it is e, the features' constants sum to g + a.e. Where no intercept takes them up, this must be 0. The smallest
     such e within its room is clip(-theta a), theta being the multiplier of that equation.
     """
-    a = np.concatenate([feature.inverse[0, feature.missing] for feature in group])
+    a = np.concatenate([feature.of_constant[feature.missing] for feature in group])
     room = np.concatenate([feature.room for feature in group], axis=1)
     low, high = [[-np.inf], [np.inf]] if anywhere else room
-    g = sum(feature.inverse[0] @ feature.scores for feature in group)
+    g = sum(feature.of_constant @ feature.scores for feature in group)
 
     def excess(theta: float) -> float:
         return float(g + a @ np.clip(-theta * a, low, high))

@@ -184,7 +184,7 @@ def _apart(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         n_parts, part = connected_components(np.isfinite(np.broadcast_to(costs, (K, K))))
         touched &= n_parts == 1
         first = np.unique(part, return_index=True)[1][part]
-        scores = problem.level_matrix[problem.levels(j)]
+        scores = problem.level_matrix[problem.levels(j)].toarray()
         same[problem.levels(j), 1 + n :] = scores - scores[first]
         if j in problem.coded and np.isfinite(costs):  # codes that are no levels
             reach[1 + n :][problem.dummies(j)] = 0.0

@@ -14,7 +14,7 @@ def test_theta_and_b_are_the_same(setting):
     coordinates = Coordinates(problem)
     b = random_coefficients(problem, 5)
     theta = np.zeros(coordinates.E)
-    theta[: coordinates.n_scores] = coordinates.to_theta @ b
+    theta[: coordinates.n_scores] = coordinates.of_b(b)
     np.testing.assert_allclose(coordinates.b_of_theta.times(theta), b, rtol=1e-9, atol=1e-9)
     data = coordinates.data
     scores = np.where(data.column >= 0, theta[data.column], 0.0)

@@ -22,7 +22,7 @@ def theta_of(instance, b, lam):
     """theta at b with lam in the instance's unit of cost, tops at the highest scores of their levels."""
     coordinates, tops = instance.coordinates, instance.tops
     theta = np.zeros(coordinates.E)
-    theta[: coordinates.n_scores] = coordinates.to_theta @ b
+    theta[: coordinates.n_scores] = coordinates.of_b(b)
     if tops.n_rows:
         theta[tops.column[tops.start]] = tops.sign[tops.start] * tops.highest(-instance.rows.times(theta))
     theta[-1] = lam

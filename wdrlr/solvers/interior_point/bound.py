@@ -71,7 +71,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
             excess = coordinates.b_of_theta.transposed_times(r - carried, coordinates.E)
             gained, paid, rest, *changes = kernels.absorb(excess, coordinates.data, instance.costs, at.pool, mass, v)
             if np.isfinite(paid):
-                carried += coordinates.to_theta.T @ rest[: coordinates.n_scores]
+                carried += coordinates.on_b(rest[: coordinates.n_scores])
                 charge = charge_for(carried, wall, spent + paid)[0]
                 if entropy + gained - charge > bounds.lower:
                     dual = Dual(at.pool, mass, v, shares, wall, tuple(changes))
@@ -104,7 +104,7 @@ def _balance_of_b(
             back = np.zeros(len(at.rows))
             back[some] = (-tops.sign * balance[tops.column] * shares)[some]
             balance = balance + at.rows.transposed_times(back, coordinates.E)
-    r = coordinates.to_theta.T @ balance[: coordinates.n_scores] + instance.linear
+    r = coordinates.on_b(balance[: coordinates.n_scores]) + instance.linear
     wall = np.zeros_like(r)
     wall[np.isfinite(instance.problem.coef_bound)] = force[instance.box].reshape(-1, 2) @ [-1.0, 1.0]
     return r, wall

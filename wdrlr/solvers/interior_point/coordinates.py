@@ -85,8 +85,12 @@ class Coordinates:
         The samples that are not left out.
     x_scale, x_size : ndarrays of shape (n,)
         theta[1 + r] = x_scale_r b_{1 + r}; the largest |x_ir|.
-    to_theta : ndarray of shape (1 + n + k, 1 + n + k)
-        theta[:n_scores] = to_theta b.
+    center : ndarray of shape (n,)
+        The value of each number that is 0 in the coordinates.
+    common : int ndarray of shape (m,)
+        The commonest level of each feature, counted through.
+    level_matrix, feature
+        Those of the problem, and of ``Problem.all_dummies``.
     b_rows, b_of_theta : list of Row, LinearRows
         b_j as affine functions of theta.
     size : int ndarray of shape (k,)
@@ -99,7 +103,7 @@ class Coordinates:
     def __init__(self, problem: Problem, light: float = 0.0):
         self.kept = np.flatnonzero(problem.w > max(light, NEGLIGIBLE * problem.w.max()))
         self.n_scores = problem.n_coefficients
-        self.to_theta = np.zeros((self.n_scores, self.n_scores))
+        self.level_matrix, self.feature = problem.level_matrix, problem.all_dummies.feature
         intercept: list[tuple[int, float]] = [(0, 1.0)]  # coordinates and coefficients of b_0
         x, number_rows = self._scale_numbers(problem, intercept)
         z = np.ascontiguousarray(problem.z[self.kept] + problem.offsets, dtype=np.int32)
@@ -143,7 +147,7 @@ class Coordinates:
         return np.flatnonzero(has_top)
 
     def _scale_numbers(self, problem: Problem, intercept: list[tuple[int, float]]) -> tuple[np.ndarray, list[Row]]:
-        """Numbers scaled to [-1, 1], and their slopes; fills ``to_theta``.
+        """Numbers scaled to [-1, 1], and their slopes.
 
         Those far from 0 (a year, a time stamp) are first centred, or they would be one direction with the intercept.
         """
@@ -154,8 +158,7 @@ class Coordinates:
         largest = np.maximum(high - center, center - low)
         self.x_scale = np.where(largest > 0, largest, 1.0)
         self.x_size = np.abs(center) + self.x_scale
-        self.to_theta[: 1 + n, : 1 + n] = np.diag([1.0, *self.x_scale])
-        self.to_theta[0, 1 : 1 + n] = center
+        self.center = center
         intercept += [(1 + int(r), -center[r] / self.x_scale[r]) for r in np.flatnonzero(far)]
         rows: list[Row] = [([1 + r], [1.0 / self.x_scale[r]], 0.0) for r in range(n)]
         return np.ascontiguousarray((x - center) / self.x_scale), rows
@@ -163,24 +166,35 @@ class Coordinates:
     def _score_levels(
         self, problem: Problem, z: np.ndarray, offsets: np.ndarray, intercept: list[tuple[int, float]]
     ) -> tuple[np.ndarray, list[Row]]:
-        """The coordinate of every level, -1 for the commonest of its feature, and b_C; fills ``to_theta``."""
+        """The coordinate of every level, -1 for the commonest of its feature, and b_C."""
+        level, reference, feature, span, constant = problem.all_dummies
         counts = np.bincount(z.ravel(), minlength=offsets[-1])
+        self.common = np.array([offsets[j] + np.argmax(counts[problem.levels(j)]) for j in range(z.shape[1])], int)
+        others = np.delete(np.arange(offsets[-1]), self.common)
         column = np.full(offsets[-1], -1, np.int32)
-        matrix, n = problem.level_matrix, problem.n_numeric
-        rows: list[Row] = []
-        at = 1 + n
-        for j in range(problem.n_categorical):
-            levels = np.arange(offsets[j], offsets[j + 1])
-            common = levels[np.argmax(counts[levels])]
-            others = levels[levels != common]
-            mine = np.arange(at, at + len(others))
-            column[others] = mine
-            at += len(others)
-            block = matrix[others][:, mine - 1 - n] - matrix[common, mine - 1 - n]
-            self.to_theta[np.ix_(mine, mine)] = block
-            self.to_theta[0, mine] = matrix[common, mine - 1 - n]
-            back = np.linalg.inv(block)
-            rows += [(mine[row != 0], row[row != 0], 0.0) for row in back]
-            shift = -matrix[common, mine - 1 - n] @ back
-            intercept += list(zip(mine[shift != 0], shift[shift != 0], strict=True))
+        column[others] = 1 + problem.n_numeric + np.arange(len(others))
+        ends = zip(column[level].tolist(), column[reference][feature].tolist(), (1 / span).tolist(), strict=True)
+        entries = ([(at, v), (ref, -v)] for at, ref, v in ends)
+        rows: list[Row] = [([e for e, _ in two if e >= 0], [v for e, v in two if e >= 0], 0.0) for two in entries]
+        some = np.flatnonzero((column >= 0) & (constant != 0))
+        intercept += list(zip(column[some].tolist(), constant[some].tolist(), strict=True))
         return column, rows
+
+    def of_b(self, b: np.ndarray) -> np.ndarray:
+        """theta[:n_scores] for coefficients b (1 + n + k,)."""
+        n = len(self.x_scale)
+        score = self.level_matrix @ b[1 + n :]
+        common = score[self.common]
+        relative = np.delete(score, self.common) - common[self.feature]
+        intercept = b[0] + self.center @ b[1 : 1 + n] + common.sum()
+        return np.concatenate([[intercept], self.x_scale * b[1 : 1 + n], relative])
+
+    def on_b(self, force: np.ndarray) -> np.ndarray:
+        """r (1 + n + k,) with r.b = force.theta[:n_scores] for all b; force (n_scores,)."""
+        n, of_levels = len(self.x_scale), force[1 + len(self.x_scale) :]
+        common = force[0] - np.bincount(self.feature, of_levels, len(self.common))
+        spread = np.zeros(self.level_matrix.shape[0])
+        spread[self.data.column >= 0] = of_levels
+        spread[self.common] = common
+        numbers = self.center * force[0] + self.x_scale * force[1 : 1 + n]
+        return np.concatenate([force[:1], numbers, spread @ self.level_matrix])

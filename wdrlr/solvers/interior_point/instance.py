@@ -235,8 +235,7 @@ class Instance:
     def _row_of_code(self, j: int, top: int, sign: float) -> Row:
         """sign top >= sum of sizes - sign times the score of the commonest level, which tops are relative to."""
         problem, coordinates = self.problem, self.coordinates
-        own, dummies = problem.levels(j), problem.dummies(j)
-        common = own.start + int(np.argmin(coordinates.data.column[own]))
+        dummies, common = problem.dummies(j), coordinates.common[j]
         of_scores = np.zeros(coordinates.n_scores)
         for v in range(dummies.start, dummies.stop):
             index, value, _ = coordinates.b_rows[1 + problem.n_numeric + v]
@@ -291,11 +290,10 @@ class Instance:
         problem, best = self.problem, np.full((2, self.problem.n_categorical), np.nan)
         if len(problem.coded):
             b = self.coordinates.b_of_theta.times(theta)
-            scores, column = problem.level_scores(b), self.coordinates.data.column
+            scores = problem.level_scores(b)
             for j in problem.coded:
-                own = problem.levels(j)
                 size = np.abs(b[1 + problem.n_numeric :][problem.dummies(j)]).sum()
-                best[:, j] = np.array([size, -size]) - scores[own][np.argmin(column[own])]
+                best[:, j] = np.array([size, -size]) - scores[self.coordinates.common[j]]
         return best
 
     def slopes(self, theta: np.ndarray) -> np.ndarray:

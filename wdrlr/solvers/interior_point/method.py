@@ -197,7 +197,7 @@ def _first_theta(instance: Instance, start: Solution | None) -> tuple[np.ndarray
         value, lam = objective(problem, b)
         is_near = value < LOG_2  # else b = 0 is the better start
         if is_near:
-            theta[: coordinates.n_scores] = coordinates.to_theta @ b
+            theta[: coordinates.n_scores] = coordinates.of_b(b)
             if problem.radius > 0:  # a little room above the dual norm, which is often the best lam
                 theta[-1] = max(
                     lam, instance.dual_norm(theta) + settings.start_tau / len(problem.w) / instance.most[-1]
