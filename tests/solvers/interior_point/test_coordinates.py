@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.instances import random_coefficients, random_problem
+from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.coordinates import Coordinates, LinearRows
 
 
@@ -37,6 +38,6 @@ def test_rows_are_those_of_a_matrix():
     theta, force = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])
     np.testing.assert_array_equal(rows.values(theta), const + matrix @ theta)
     np.testing.assert_allclose(rows.transposed_times(force, 3), matrix.T @ force)
-    M = np.eye(3)
-    rows.add_gram(M, force)
-    np.testing.assert_allclose(M, np.eye(3) + matrix.T @ np.diag(force) @ matrix)
+    M = kernels.Folded(np.eye(3), np.zeros((0, 3)), np.zeros(0))
+    rows.add_gram(M, kernels.fold(3, np.zeros(0, int)), force)
+    np.testing.assert_allclose(M.core, np.eye(3) + matrix.T @ np.diag(force) @ matrix)

@@ -47,6 +47,7 @@ def make_case(seed, **setting):
         label_cost=setting["label_cost"] / 1.5,
         rng=np.random.default_rng(seed),
     )
+    case.fold = kernels.fold(case.E, apart(case.data) if seed % 2 else np.zeros(0, int))
     case.nothing = kernels.empty_pool(case.N)
     case.pool = case.nothing
     for _ in range(4):
@@ -58,6 +59,25 @@ def make_case(seed, **setting):
     case.pool, _ = kernels.merge(case.pool, keep, np.zeros(0, np.int32), case.nothing)
     case.theta = random_theta(case)
     return case
+
+
+def apart(data):
+    """The levels' coordinates of the last feature that has a top and is wide; none if there is no such feature."""
+    for j in reversed(data.wide):
+        if data.top[0, j] >= 0:
+            columns = data.column[data.offsets[j] : data.offsets[j + 1]]
+            return columns[columns >= 0]
+    return np.zeros(0, int)
+
+
+def unfolded(fold, M):
+    """The whole matrix, in the order of the coordinates."""
+    whole = np.block([[M.core, M.side.T], [M.side, np.diag(M.diagonal)]])
+    return whole[np.ix_(fold.position, fold.position)]
+
+
+def gram(case, t, p, f):
+    return unfolded(case.fold, kernels.gram(case.fold, case.data, case.pool, t, p, f))
 
 
 def random_theta(case, size=1.0, margin=1.0):
@@ -313,7 +333,7 @@ def test_gram(case, newton, light):
     """A third of the cuts may have small multipliers, and the slack of a sample's only cut is nothing."""
     p = newton.p * np.where(case.rng.random(newton.C) < 1 / 3, light, 1.0)
     f = np.where(newton.add.sum(axis=1)[newton.sample] == 1, 1e-12, newton.f)
-    M = kernels.gram(case.E, case.data, case.pool, newton.t, p, f)
+    M = gram(case, newton.t, p, f)
     assert_close(M, dense_gram(newton, p, f), 1e-13)
     np.testing.assert_array_equal(M, M.T)
     assert_semidefinite(M)
@@ -322,7 +342,7 @@ def test_gram(case, newton, light):
 @pytest.mark.parametrize("rows_at_once", [1, 5])
 def test_gram_is_summed_block_by_block(monkeypatch, case, newton, rows_at_once):
     monkeypatch.setattr(kernels, "ROWS_AT_ONCE", rows_at_once)
-    M = kernels.gram(case.E, case.data, case.pool, newton.t, newton.p, newton.f)
+    M = gram(case, newton.t, newton.p, newton.f)
     assert_close(M, dense_gram(newton, newton.p, newton.f), 1e-13)
 
 
@@ -335,11 +355,11 @@ def test_gram_below_the_threshold_takes_changed_cuts_for_flat(case, newton):
     k.t[flat] = 0.0
     k.A = k.t[:, None] * k.R
     k.A[:, -1] -= case.pool.cost
-    M = kernels.gram(case.E, case.data, case.pool, expit(k.R @ case.theta), p, k.f)
+    M = gram(case, expit(k.R @ case.theta), p, k.f)
     assert_close(M, dense_gram(k, p, k.f), 1e-13)
     assert_semidefinite(M)
     # Some are below it, and they are no small part of the matrix.
-    whole = kernels.gram(case.E, case.data, case.pool, expit(k.R @ case.theta), p / kernels.NO_CURVE, k.f)
+    whole = gram(case, expit(k.R @ case.theta), p / kernels.NO_CURVE, k.f)
     assert np.abs(M / kernels.NO_CURVE - whole).max() > 1e-3 * np.abs(whole).max() or not case.problem.n_categorical
 
 
@@ -383,7 +403,7 @@ def test_gram_is_the_second_derivative_of_the_cuts_with_s_eliminated(case, newto
     k, h = newton, 1e-4
     k.p *= (case.data.w / (k.add @ k.p))[k.sample]
     k.D = k.p / k.f
-    M = kernels.gram(case.E, case.data, case.pool, k.t, k.p, k.f)
+    M = gram(case, k.t, k.p, k.f)
     for _ in range(3):
         u = case.rng.normal(size=case.E)
         before, here, after = (eliminated(case, k, k.p, case.theta + step * u) for step in (-h, 0.0, h))
@@ -593,9 +613,15 @@ def test_linear_rows(seed):
     for r, (columns, values, _) in enumerate(rows):
         np.add.at(matrix[r], columns, values)
     sparse = LinearRows(rows)
-    theta, y, D, M = rng.normal(size=E), rng.normal(size=len(rows)), rng.random(len(rows)), rng.normal(size=(E, E))
+    theta, y, D = rng.normal(size=E), rng.normal(size=len(rows)), rng.random(len(rows))
     np.testing.assert_allclose(sparse.times(theta), matrix @ theta, atol=1e-14)
     np.testing.assert_allclose(sparse.transposed_times(y, E), matrix.T @ y, atol=1e-14)
-    expected = M + matrix.T @ (D[:, None] * matrix)
-    sparse.add_gram(M, D)
-    np.testing.assert_allclose(M, expected, atol=1e-14)
+    for apart, some in (([], slice(None)), ([5, 0], slice(0, 0)), ([1], slice(None)), ([2, 5], [1, 3, 4])):
+        fold, few = kernels.fold(E, np.array(apart, int)), LinearRows([row for row in np.array(rows, object)[some]])
+        core, side, diagonal = (rng.normal(size=(a, b)) for a, b in ((6, 6), (6, 6), (1, 6)))
+        C = fold.n_core
+        M = kernels.Folded(core[:C, :C] + core[:C, :C].T, side[C:, :C], diagonal[0, C:])
+        before = unfolded(fold, M)
+        few.add_gram(M, fold, D[some])
+        expected = before + matrix[some].T @ (D[some, None] * matrix[some])
+        np.testing.assert_allclose(unfolded(fold, M), expected, atol=1e-14)

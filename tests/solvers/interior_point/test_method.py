@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import COSTS, at, random_problem
@@ -68,6 +69,21 @@ def test_without_an_intercept_and_with_many_levels(seed, n_levels, label_cost, r
     assert again.gap <= 1e-6 and again.b[0] == 0
     assert objective(problem, again.b)[0] <= again.upper + 1e-12
     assert again.upper == pytest.approx(fit.upper, abs=1e-6)
+
+
+@pytest.mark.parametrize("label_cost, radius", [(1.0, 0.03), (3.0, 0.2), (3.0, 0.3)])
+@pytest.mark.parametrize("coding", ["onehot", "pm1"])
+def test_features_with_a_hundred_levels(label_cost, radius, coding):
+    """If tops made way for one level after the other, a step each, these would take 200 steps, or end uncertified."""
+    rng = np.random.default_rng(5)
+    z = np.minimum(rng.exponential(size=(1000, 3)) * 25, 99).astype(int)
+    f = (0.7 * rng.normal(size=(100, 3)))[z, np.arange(3)].sum(axis=1)
+    y = np.where(rng.random(1000) < expit(f), 1.0, -1.0)
+    formulation = Formulation(radius=radius, label_cost=label_cost, coding=coding)
+    problem = formulation.problem(np.zeros((1000, 0)), z, y, np.full(1000, 1e-3), (100, 100, 100))
+    fit = solve_tailored(problem)
+    assert fit.gap <= 1e-6
+    assert 5 < fit.n_rounds < 50
 
 
 @st.composite

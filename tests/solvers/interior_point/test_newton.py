@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 from tests.instances import random_problem
+from wdrlr.solvers.interior_point import instance as instance_module
 from wdrlr.solvers.interior_point import newton as module
 from wdrlr.solvers.interior_point.bound import Bounds, bound_below
 from wdrlr.solvers.interior_point.coordinates import Coordinates
@@ -21,6 +22,11 @@ SETTINGS = {
     },
     "linf": {"N": 15, "n": 3, "n_levels": (4, 3), "radius": 0.02, "norm": "linf", "gamma": 0.01},
     "radius 0": {"N": 12, "n": 1, "n_levels": (2, 3), "radius": 0.0, "gamma": 0.02},
+    "levels apart": {
+        **{"N": 40, "n": 2, "n_levels": (3, 12, 7, 4), "radius": 0.02, "coef_bound": 0.8, "gamma": 0.01},
+        **{"penalize_intercept": True, "weighted": True},
+    },
+    "levels apart, pm1": {"N": 40, "n": 0, "n_levels": (12, 7), "radius": 0.02, "coding": "pm1", "gamma": 0.01},
 }
 
 
@@ -83,8 +89,10 @@ def test_both_steps_solve_the_whole_system(monkeypatch, name):
 
     eliminated = module._newton_step
     monkeypatch.setattr(module, "_newton_step", spy)
+    monkeypatch.setattr(instance_module, "LEAST_APART", 10)
     problem = random_problem(1, **SETTINGS[name])
     instance = Instance(problem, Coordinates(problem), 1e-7)
+    assert (instance.fold.n_core < instance.coordinates.E) == ("apart" in name)
     at = first_iterate(instance, None)
     bounds = Bounds(np.inf, at.theta)
     for _ in range(5):
@@ -104,13 +112,36 @@ def test_both_steps_solve_the_whole_system(monkeypatch, name):
         at = move(instance, at, newton, step, trial, False)
 
 
-def test_without_an_intercept_steps_leave_it_0():
-    problem = random_problem(4, N=12, n=1, n_levels=(2, 5), radius=0.05, fit_intercept=False)
+@pytest.mark.parametrize("least_apart", [8, 30])
+def test_without_an_intercept_steps_leave_it_0(monkeypatch, least_apart):
+    monkeypatch.setattr(instance_module, "LEAST_APART", least_apart)
+    problem = random_problem(4, N=12, n=1, n_levels=(2, 9), radius=0.05, fit_intercept=False)
     instance = Instance(problem, Coordinates(problem), 1e-7)
     at = first_iterate(instance, None)
     step = predict_and_correct(instance, at, linearise(instance, at), np.inf)
     assert step.theta.any()
     assert abs(instance.intercept_row @ step.theta) < 1e-12 * np.abs(step.theta).max()
+
+
+@pytest.mark.parametrize(
+    ("is_apart", "setting"),
+    [
+        (True, {}),
+        (True, {"coef_bound": 1.0, "gamma": 0.1, "penalize_intercept": True}),
+        (True, {"coding": "pm1"}),
+        (False, {"coding": "pm1", "any_code": True}),
+        (False, {"costs": "matrices"}),
+        (False, {"coding": "pm1", "coef_bound": 1.0}),
+        (False, {"n_levels": (3, 3)}),
+    ],
+    ids=str,
+)
+def test_levels_are_eliminated_where_none_meet(monkeypatch, is_apart, setting):
+    """Codes, costs of pairs and bounds on an intercept that is made of all slopes bring them together."""
+    monkeypatch.setattr(instance_module, "LEAST_APART", 8)
+    problem = random_problem(2, **{"N": 30, "n_levels": (3, 12), "radius": 0.02} | setting)
+    instance = Instance(problem, Coordinates(problem), 1e-7)
+    assert (instance.fold.n_core < instance.coordinates.E) == is_apart
 
 
 def test_the_longest_step():

@@ -18,6 +18,10 @@ from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
 from wdrlr.solvers.solution import Tilt
 
 LOG_2 = float(np.log(2.0))
+MANY_LEVELS = 12
+"""Where there are more, a top that made way for each level in turn would take a step a level."""
+LEAST_APART = 30
+"""Levels of a feature that the Newton system eliminates first; more than those of narrow ones, see ``kernels``."""
 
 
 class Pairs(NamedTuple):
@@ -101,6 +105,8 @@ class Instance:
     bounds : tuple
         ``coefficient_bounds`` of the problem.
     tops : Tops
+    firm : bool ndarray of shape (T,)
+        Which of their rows limit a step, as all other rows do; tops make way for the other levels.
     rows : LinearRows
         At the start: those of the tops, the box, then lam >= 0 and lam >= dual_norm(b_N), as far as this is linear.
     most : ndarray
@@ -108,6 +114,8 @@ class Instance:
         can, the radius for those in lam.
     box, norm : slice
         The rows of the box, and those in lam.
+    fold : kernels.Fold
+        Of the Newton matrix.
     curved : bool
         Whether the last row is the tangent of the l2 norm at theta, see ``turned``.
     by_sizes : bool
@@ -144,6 +152,7 @@ class Instance:
         self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_rows()
+        self.fold = kernels.fold(coordinates.E, self._apart())
 
     @property
     def linear(self) -> np.ndarray:
@@ -164,6 +173,8 @@ class Instance:
     def _make_rows(self) -> None:
         problem, E, x_scale = self.problem, self.coordinates.E, self.x_scale
         self.tops, rows = self._rows_of_tops()
+        of_level = np.append(np.repeat(problem.n_levels, problem.n_levels), 0)  # the last for rows without a level
+        self.firm = of_level[self.tops.level] > MANY_LEVELS
         bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
         self.box = slice(len(rows), len(rows) + 2 * len(bounded))
         for j in bounded:
@@ -195,6 +206,23 @@ class Instance:
         most.append(np.full(len(rows) - self.norm.start, problem.radius / self.toll))
         self.most = np.concatenate(most)
         self.rows = LinearRows(rows)
+
+    def _apart(self) -> np.ndarray:
+        """The coordinates of a feature with many levels, but for the reference's, if no row or cut has two of them.
+
+        A cut that changes a feature with a top has its own level's and the top.
+        """
+        problem, data = self.problem, self.coordinates.data
+        n_levels = np.where(data.top[0] >= 0, problem.n_levels, 0)
+        n_levels[problem.coded] = 0
+        if max(n_levels, default=0) < LEAST_APART:
+            return np.zeros(0, int)
+        j = int(np.argmax(n_levels))
+        apart = np.delete(data.column[problem.levels(j)], problem.all_dummies.reference[j] - problem.offsets[j])
+        apart = apart[apart >= 0]
+        rows = (self.rows, self.penalised)
+        alone = all(np.bincount(some.row[np.isin(some.index, apart)]).max(initial=0) < 2 for some in rows)
+        return apart if alone else apart[:0]
 
     def _rows_of_tops(self) -> tuple[Tops, list[Row]]:
         data, problem = self.coordinates.data, self.problem

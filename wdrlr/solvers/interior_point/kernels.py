@@ -76,6 +76,28 @@ class Data(NamedTuple):
     wide: np.ndarray  # the other features
 
 
+class Fold(NamedTuple):
+    """The order of the coordinates in the Newton matrix: the core, then those apart, among which it is diagonal."""
+
+    position: np.ndarray  # (E,): of each coordinate
+    order: np.ndarray  # (E,): the coordinate at each position, ascending in the core and apart; lam is in the core
+    n_core: int
+
+
+class Folded(NamedTuple):
+    """A symmetric matrix in the order of a fold."""
+
+    core: np.ndarray  # (n_core, n_core)
+    side: np.ndarray  # (E - n_core, n_core)
+    diagonal: np.ndarray  # (E - n_core,)
+
+
+def fold(E: int, apart: np.ndarray) -> Fold:
+    """That of E coordinates with these apart."""
+    order = np.concatenate([np.delete(np.arange(E), apart), apart])
+    return Fold(np.argsort(order), order, E - len(apart))
+
+
 class LevelCosts(NamedTuple):
     """What changes of levels cost, in the method's unit."""
 
@@ -532,34 +554,41 @@ def raised(
 # ---------------------------------------------------------------- the Newton system
 
 
-def gram(E: int, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The Newton matrix of the cuts with s, slacks and multipliers eliminated; shape (E, E).
+def gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> Folded:
+    """The Newton matrix of the cuts with s, slacks and multipliers eliminated, of order E.
 
         sum_c mult t (1 - t) R R'  +  sum_i [ sum_c D A A' - (sum_c D A)(sum_c D A)' / sum_c D ],   D = mult / slack
 
     with A = (t R, -cost) the gradient of a cut, and the sums over the cuts of sample i. A sample with one cut only has
     nothing in the bracket. R is R_i and the few entries of the changes: all R_i R_i' of a sample share one weight,
     and what changes add takes products with these entries only. A changed cut whose weight of R R',
-    mult t (1 - t) + D t^2, is below NO_CURVE counts as if t = 0. Needs multipliers >= 0 and slacks > 0.
+    mult t (1 - t) + D t^2, is below NO_CURVE counts as if t = 0. Needs multipliers >= 0 and slacks > 0, and that no
+    R has two entries apart.
     """
-    N, n = data.x.shape
-    half, of_changes = np.zeros((E, E)), np.zeros((3, E))  # each product is added once: M = half + half'
+    (N, n), E, C = data.x.shape, len(fold.order), fold.n_core
+    # Each product is added once, M = half + half'; the diagonal of what is apart is in the last column.
+    half, of_changes = np.zeros((E, C + 1)), np.zeros((3, E))
+    place = np.where(data.column >= 0, fold.position[data.column], -1)  # of levels
     weight, of_lam = np.empty(N), np.empty(N)
     touched, seen = np.empty(E, np.int32), np.zeros(E, np.bool_)
     where, value = np.empty(2 * data.z.shape[1], np.int32), np.empty(2 * data.z.shape[1])
     _add_changed_cuts(
-        half, weight, of_lam, of_changes, touched, seen, where, value, data.x, data.z, data.column, pool, t, mult, slack
+        *(half, weight, of_lam, of_changes, touched, seen, where, value),
+        *(data.x, data.z, place, fold.position, pool, t, mult, slack),
     )
-    half[E - 1] += _sum_samples(of_lam, E, data)
-    _add_wide(half, weight, data.x, data.z, data.column, data.wide)
+    of_lam = _sum_samples(of_lam, E, data)[fold.order]
+    half[C - 1, :C] += of_lam[:C]
+    half[C:, C - 1] += of_lam[C:]
+    _add_wide(half, weight, data.x, data.z, place, data.wide)
     own = np.concatenate([np.arange(1 + n), data.narrow])
     product = np.zeros((len(own), len(own)))  # its lower triangle
     for first in range(0, N, ROWS_AT_ONCE):
         rows = _weighted_rows(slice(first, first + ROWS_AT_ONCE), weight, data, len(own))
         product += blas.dsyrk(1.0, rows.T).T
+    own = fold.position[own]
     half[np.ix_(own, own)] += product
     half[own, own] -= 0.5 * np.diag(product)
-    return half + half.T
+    return Folded(half[:C, :C] + half[:C, :C].T, half[C:, :C], 2 * half[C:, C])
 
 
 def _weighted_rows(some: slice, weight: np.ndarray, data: Data, width: int) -> np.ndarray:
@@ -582,12 +611,12 @@ def _fill_levels(rows: np.ndarray, root: np.ndarray, place: np.ndarray, z: np.nd
 
 @jit
 def _add_wide(
-    half: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, column: np.ndarray, wide: np.ndarray
+    half: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, place: np.ndarray, wide: np.ndarray
 ) -> None:
     """Add sum_i weight_i R_i R_i' in the rows and columns of the levels of wide features."""
     for i in range(z.shape[0]):
         for k in range(wide.size):
-            e = column[z[i, wide[k]]]
+            e = place[z[i, wide[k]]]
             if e < 0 or weight[i] == 0.0:
                 continue
             half[e, 0] += weight[i]
@@ -599,9 +628,21 @@ def _add_wide(
                     at += 1
                     if at - 1 > k:
                         continue
-                other = column[z[i, j]]
+                other = place[z[i, j]]
                 if other >= 0:
-                    half[e, other] += weight[i] if other != e else 0.5 * weight[i]
+                    _add(half, e, other, weight[i] if other != e else 0.5 * weight[i])
+
+
+@helper
+def _add(half: np.ndarray, e: int, other: int, amount: float) -> None:
+    """Add to an entry of M or its mirror image, whichever ``half`` has; the diagonal only if both are apart."""
+    core = half.shape[1] - 1
+    if other < core:
+        half[e, other] += amount
+    elif e < core:
+        half[other, e] += amount
+    else:
+        half[other, core] += amount
 
 
 @jit
@@ -616,7 +657,8 @@ def _add_changed_cuts(
     value: np.ndarray,
     x: np.ndarray,
     z: np.ndarray,
-    column: np.ndarray,
+    place: np.ndarray,
+    position: np.ndarray,
     pool: Pool,
     t: np.ndarray,
     mult: np.ndarray,
@@ -626,11 +668,11 @@ def _add_changed_cuts(
 
     Parameters
     ----------
-    half : (E, E), to be added to
+    half : (E, n_core + 1), to be added to
     weight, of_lam : (N,), to be filled: what has no changes is weight_i R_i R_i', and of_lam_i R_i in the last row
     of_changes, touched, seen, where, value : room for sums over the cuts of a sample; zeros in the first and the third
     """
-    last = half.shape[0] - 1
+    last = half.shape[1] - 2
     for i in range(pool.start.size - 1):
         begin, end = pool.start[i], pool.start[i + 1]
         n_touched = 0
@@ -652,7 +694,9 @@ def _add_changed_cuts(
             size = 0
             for k in range(pool.ends[c], pool.ends[c + 1]):
                 for side in range(2):
-                    e = column[z[i, pool.feature[k]]] if side == 0 else pool.entry[k]
+                    e = place[z[i, pool.feature[k]]]
+                    if side == 1:
+                        e = position[pool.entry[k]] if pool.entry[k] >= 0 else -1
                     if e < 0:
                         continue
                     sign = -1.0 if side == 0 else 1.0
@@ -668,8 +712,8 @@ def _add_changed_cuts(
             for a in range(size):
                 part = curve * value[a]
                 for b in range(a):
-                    half[where[a], where[b]] += part * value[b]
-                half[where[a], where[a]] += 0.5 * curve
+                    _add(half, where[a], where[b], part * value[b])
+                _add(half, where[a], where[a], 0.5 * curve)
         if sum_D == 0.0:
             sum_D = np.inf  # a lone cut: no bracket
         weight[i] = sum_curve - sum_g * sum_g / sum_D
@@ -678,18 +722,18 @@ def _add_changed_cuts(
         for a in range(n_touched):
             e = touched[a]
             with_row = of_changes[0, e] - of_changes[1, e] * sum_g / sum_D
-            half[last, e] += of_changes[1, e] * sum_lam / sum_D - of_changes[2, e]
+            _add(half, last, e, of_changes[1, e] * sum_lam / sum_D - of_changes[2, e])
             half[e, 0] += with_row
             for r in range(x.shape[1]):
                 half[e, 1 + r] += with_row * x[i, r]
             for j in range(z.shape[1]):
-                other = column[z[i, j]]
+                other = place[z[i, j]]
                 if other >= 0:
-                    half[e, other] += with_row
+                    _add(half, e, other, with_row)
             part = of_changes[1, e] / sum_D
             for b in range(a):
-                half[e, touched[b]] -= part * of_changes[1, touched[b]]
-            half[e, e] -= 0.5 * part * of_changes[1, e]
+                _add(half, e, touched[b], -part * of_changes[1, touched[b]])
+            _add(half, e, e, -0.5 * part * of_changes[1, e])
         for a in range(n_touched):
             seen[touched[a]] = False
             of_changes[0, touched[a]] = of_changes[1, touched[a]] = of_changes[2, touched[a]] = 0.0
@@ -880,9 +924,19 @@ def changed_levels(pool: Pool, data: Data) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 @jit
-def add_rows_gram(M: np.ndarray, ends: np.ndarray, index: np.ndarray, value: np.ndarray, D: np.ndarray) -> None:
-    """M += Rows' diag(D) Rows."""
+def add_rows_gram(
+    M: Folded, position: np.ndarray, ends: np.ndarray, index: np.ndarray, value: np.ndarray, D: np.ndarray
+) -> None:
+    """M += Rows' diag(D) Rows. No row has two entries apart."""
+    core = M.core.shape[0]
     for r in range(D.size):
         for k in range(ends[r], ends[r + 1]):
             for k2 in range(ends[r], ends[r + 1]):
-                M[index[k], index[k2]] += D[r] * value[k] * value[k2]
+                e, other = position[index[k]], position[index[k2]]
+                amount = D[r] * value[k] * value[k2]
+                if e < core and other < core:
+                    M.core[e, other] += amount
+                elif other < core:
+                    M.side[e - core, other] += amount
+                elif e >= core:
+                    M.diagonal[e - core] += amount

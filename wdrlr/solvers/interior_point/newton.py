@@ -27,8 +27,12 @@ class Newton(NamedTuple):
         The rows with a force.
     n_pairs : int
         Of slack and multiplier, at least 1.
-    factor, scale : ndarrays
-        The Cholesky factor of M / scale / scale'.
+    fold : kernels.Fold
+        The order of the coordinates in what follows.
+    scale : ndarray of shape (E,)
+        M / scale / scale' has the diagonal 1, but for what makes it regular.
+    factor, side, diagonal : ndarrays
+        Those apart eliminated, the Cholesky factor of what this leaves of the core; their rows and their diagonal.
     pull : float
         -e M^-1 e', e the intercept's row; 0 with an intercept.
     """
@@ -38,14 +42,20 @@ class Newton(NamedTuple):
     used: np.ndarray
     live: np.ndarray
     n_pairs: int
-    factor: np.ndarray
+    fold: kernels.Fold
     scale: np.ndarray
+    factor: np.ndarray
+    side: np.ndarray
+    diagonal: np.ndarray
     pull: float
 
     def solve_freely(self, g: np.ndarray) -> np.ndarray:
         """-M^-1 g"""
-        right = np.where(self.used, g, 0.0) / self.scale
-        return -lapack.dpotrs(self.factor, right, lower=0)[0] / self.scale
+        right = np.where(self.used, g, 0.0)[self.fold.order] / self.scale
+        core, apart = np.split(right, [self.fold.n_core])
+        core = lapack.dpotrs(self.factor, core - self.side.T @ (apart / self.diagonal), lower=0)[0]
+        apart = (apart - self.side @ core) / self.diagonal
+        return -(np.concatenate([core, apart]) / self.scale)[self.fold.position]
 
 
 class Step(NamedTuple):
@@ -83,7 +93,7 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
 
 def linearise(instance: Instance, at: Iterate) -> Newton:
     """Step 2: slopes, which pairs are live, and the factorised matrix."""
-    E, scores, data = instance.coordinates.E, instance.coordinates.n_scores, instance.coordinates.data
+    fold, C, data = instance.fold, instance.fold.n_core, instance.coordinates.data
     several = at.by_cut(at.pool.counts) > 1
     slope = expit(instance.arguments(at.theta, at.scores, at.pool))
     used, live_tops = in_use(instance, at.pool)
@@ -91,39 +101,41 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     live[: instance.tops.n_rows] = live_tops
     n_pairs = max(int(several.sum() + live.sum()) + 2 * len(instance.penalties), 1)
 
-    M = kernels.gram(E, data, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
-    at.rows.add_gram(M, at.limits.weight)
+    M = kernels.gram(fold, data, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
+    at.rows.add_gram(M, fold, at.limits.weight)
     if instance.curved:
-        _add_curvature(M, instance, at)
+        _add_curvature(M.core, instance, at)
     D_above, D_below = at.above.weight, at.below.weight
-    instance.penalised.add_gram(M, 4 * D_above * D_below / (D_above + D_below))
-    diagonal = M.ravel()[:: E + 1]
-    diagonal[:scores] += at.ridge * n_pairs * at.tau
-    diagonal[~used] = 1.0
+    instance.penalised.add_gram(M, fold, 4 * D_above * D_below / (D_above + D_below))
+    diagonal = np.concatenate([np.diag(M.core), M.diagonal])
+    diagonal[fold.order < instance.coordinates.n_scores] += at.ridge * n_pairs * at.tau
+    diagonal[~used[fold.order]] = 1.0
     scale = np.sqrt(np.maximum(diagonal, 1e-30))
-    M /= scale
-    M /= scale[:, None]
+    core, side = M.core / scale[:C] / scale[:C, None], M.side / scale[:C] / scale[C:, None]
+    diagonal = diagonal / scale / scale
     # Small where the diagonal is small, but no larger than the data's part of it where rows of limits dominate.
     regular, failed = instance.settings.regular * np.minimum(1.0, 0.01 / scale**2), 1
-    factor = M
+    factor = core
     while failed and regular.max() < 1.0:  # not for ever, should M not be finite
         diagonal += regular
-        factor, failed = lapack.dpotrf(M.T, lower=0)
+        np.fill_diagonal(core, diagonal[:C])
+        rows = side / np.sqrt(diagonal[C:, None])
+        factor, failed = lapack.dpotrf((core - rows.T @ rows).T, lower=0)
         regular *= 10
-    newton = Newton(slope, several, used, live, n_pairs, factor, scale, 0.0)
+    newton = Newton(slope, several, used, live, n_pairs, fold, scale, factor, side, diagonal[C:], 0.0)
     if instance.problem.fit_intercept:
         return newton
     row = instance.intercept_row
     return newton._replace(pull=float(row @ newton.solve_freely(row)))
 
 
-def _add_curvature(M: np.ndarray, instance: Instance, at: Iterate) -> None:
+def _add_curvature(core: np.ndarray, instance: Instance, at: Iterate) -> None:
     """The second derivative of the l2 norm times its multiplier, in place."""
     n, x_scale = instance.problem.n_numeric, instance.x_scale
     tangent, size = at.rows.value[-n:], np.linalg.norm(instance.slopes(at.theta))
     if size > 0:
         second = np.diag(x_scale**-2.0) - np.outer(tangent, tangent)
-        M[1 : 1 + n, 1 : 1 + n] += at.limits.multiplier[-1] / size * second
+        core[1 : 1 + n, 1 : 1 + n] += at.limits.multiplier[-1] / size * second
 
 
 def solve(instance: Instance, newton: Newton, g: np.ndarray) -> np.ndarray:

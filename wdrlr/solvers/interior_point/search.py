@@ -73,10 +73,11 @@ def raised(instance: Instance, at: Iterate, value: np.ndarray, slack: np.ndarray
 
 
 def _first_length(instance: Instance, at: Iterate, step: Step) -> float:
-    """The longest step to try: inside the rows but those of tops, which can make way, and with lam above 0."""
+    """The longest step to try: inside the rows but those of tops that make way, and with lam above 0."""
     slack = at.rows.values(at.theta)
     slack = np.where(slack > 0, slack, at.limits.slack)
-    hard, lam = slice(instance.tops.n_rows, None), at.theta[-1]
+    hard, lam = np.ones(len(slack), bool), at.theta[-1]
+    hard[: instance.tops.n_rows] = instance.firm & (at.limits.multiplier[: instance.tops.n_rows] > 0)
     length = min(1.0, instance.settings.before_wall * longest(slack[hard], step.limits.slack[hard]))
     if length * step.theta[-1] < -instance.settings.lam_fall * lam:
         length = -instance.settings.lam_fall * lam / step.theta[-1]
