@@ -63,6 +63,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
         "verbose": ["verbose"],
     }
 

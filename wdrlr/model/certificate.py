@@ -16,6 +16,7 @@ done by ``_charge``; the solvers do the same in ``dual_repair``, and the two sha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from scipy.special import entr, expit
 from wdrlr.model.metric import mean_costs
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates
+from wdrlr.model.threads import blocks, in_blocks
 
 UNIT = np.finfo(float).eps
 """Twice the unit roundoff; the factor 2 covers products of errors."""
@@ -133,7 +135,9 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     if problem.radius == 0:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
     by_label = candidates(problem, b)
-    losses = np.hstack([log_loss(of_label.argument) for of_label in by_label])
+    losses = _by_rows(
+        lambda rows: np.hstack([log_loss(of_label.argument[rows]) for of_label in by_label]), *problem.shape
+    )
     costs = np.hstack([of_label.cost for of_label in by_label])
     low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
     left = _Samples(losses, costs, problem.w)
@@ -142,7 +146,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     if low_slope >= 0:
         return low_value, low
     # Above this multiplier no change pays.
-    steepest = np.max((losses - losses[:, :1]) / np.where(costs > 0, costs, np.inf))
+    steepest = left.steepest().max()
     high = max(low, float(steepest) * (1 + 8 * UNIT))
     at_high = left.worst(high)
     high_value, high_slope = left.line(high, at_high, problem.radius)
@@ -177,7 +181,20 @@ class _Samples:
 
     def worst(self, lam: float) -> np.ndarray:
         """The worst candidate of every sample; shape (N,)."""
-        return np.argmax(self.losses - lam * self.costs, axis=1)
+        return self._by_rows(lambda losses, costs: np.argmax(losses - lam * costs, axis=1))
+
+    def steepest(self) -> np.ndarray:
+        """The multiplier above which no candidate beats the first one, of every sample; shape (N,)."""
+        return self._by_rows(
+            lambda losses, costs: ((losses - losses[:, :1]) / np.where(costs > 0, costs, np.inf)).max(axis=1)
+        )
+
+    def _by_rows(self, work: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """What ``work`` makes of losses and costs, a block of samples after the other."""
+        same = len(self.costs) == 1
+        return _by_rows(
+            lambda rows: work(self.losses[rows], self.costs if same else self.costs[rows]), *self.losses.shape
+        )
 
     def line(self, lam: float, choice: np.ndarray, radius: float) -> tuple[float, float]:
         """Value and slope of the objective with these candidates."""
@@ -189,7 +206,8 @@ class _Samples:
         open_ = left != right
         loss, cost = self._sums(~open_, left)
         costs = self.costs if len(self.costs) == 1 else self.costs[open_]
-        return _Samples(self.losses[open_], costs, self.w[open_], loss, cost), left[open_], right[open_]
+        losses = _by_rows(lambda rows: self.losses[rows][open_[rows]], *self.losses.shape)
+        return _Samples(losses, costs, self.w[open_], loss, cost), left[open_], right[open_]
 
     def _sums(self, included: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
         rows = np.flatnonzero(included)
@@ -221,6 +239,12 @@ def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> flo
 def _pairwise(n: int) -> float:
     """Relative error, in units, of NumPy's sum of n terms of one sign: 8 running sums a block of 128, then halving."""
     return 16.0 + np.log2(max(n, 1))
+
+
+def _by_rows(work: Callable[[slice], np.ndarray], n_rows: int, width: int) -> np.ndarray:
+    """What ``work`` returns for blocks of rows, one below the other."""
+    parts = in_blocks(work, blocks(n_rows, width))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 # ------------------------------------------------------------ the lower bound

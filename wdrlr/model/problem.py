@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wdrlr.model.metric import GroundMetric
+from wdrlr.model.threads import blocks, in_blocks
 
 
 def log_loss(a: np.ndarray) -> np.ndarray:
@@ -116,6 +117,11 @@ class Problem:
         return self.z.shape[1]
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """N and n + m"""
+        return self.n_samples, self.n_numeric + self.n_categorical
+
+    @property
     def n_coefficients(self) -> int:
         return 1 + self.n_numeric + self.level_matrix.shape[1]
 
@@ -194,7 +200,14 @@ class Problem:
         """
         scores, slopes, first = self.level_scores(b), self.numeric(b), self.x[0]
         at_first = float(b[0] + np.sum(first.astype(np.longdouble) * slopes))
-        return at_first + (self.x - first) @ slopes + scores[self.z + self.offsets].sum(axis=1)
+        f = np.empty(self.n_samples)
+
+        def fill(rows: slice) -> None:
+            of_levels = scores[self.z[rows] + self.offsets].sum(axis=1)
+            f[rows] = at_first + (self.x[rows] - first) @ slopes + of_levels
+
+        in_blocks(fill, blocks(*self.shape))
+        return f
 
     def design(self, sample: np.ndarray, z: np.ndarray) -> np.ndarray:
         """The rows whose product with b is f(x_sample, z), for levels or codes z (C, m); shape (C, 1 + n + k)."""

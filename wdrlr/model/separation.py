@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.threads import blocks, in_blocks
 
 
 class Steps(NamedTuple):
@@ -75,24 +76,32 @@ def _of_label(problem: Problem, steps: Steps, f: np.ndarray, flipped: bool) -> C
     """Those of the other label (second constraint set of Theorem 1) or of the sample's own (first); f of shape (N,)."""
     y = -problem.y if flipped else problem.y
     label = np.where(y > 0, 0, sum(problem.n_levels))[:, None]
-    entry = problem.z[:, steps.feature] + problem.offsets[steps.feature] + label
-    if problem.metric.level_costs is not None:
-        entry = entry * (len(steps.gain) // max(2 * sum(problem.n_levels), 1)) + steps.number
-    gain = steps.gain[entry]
-    argument = np.empty((problem.n_samples, gain.shape[1] + 1))
-    argument[:, 0] = -y * f
+    N, D = problem.n_samples, len(steps.feature)
     label_cost = problem.metric.label_change if flipped else 0.0
-    if problem.metric.level_costs is None:
-        rank = gain
-        np.cumsum(-np.sort(-gain, axis=1), axis=1, out=argument[:, 1:])
-        cost = problem.metric.level_changes(gain.shape[1])[None] + label_cost
-    else:
-        rank = steps.steepness[entry]
-        order = np.argsort(-rank, axis=1, kind="stable")
-        np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1, out=argument[:, 1:])
-        cost = np.full(argument.shape, label_cost)
-        cost[:, 1:] += np.cumsum(np.take_along_axis(steps.cost[entry], order, axis=1), axis=1)
-    argument[:, 1:] += argument[:, :1]
+    counted = problem.metric.level_costs is None
+    argument, entry = np.empty((N, D + 1)), np.empty((N, D), dtype=int)
+    rank = np.empty((N, D))
+    cost = problem.metric.level_changes(D)[None] + label_cost if counted else np.empty((N, D + 1))
+
+    def fill(rows: slice) -> None:
+        entries = problem.z[rows][:, steps.feature] + problem.offsets[steps.feature] + label[rows]
+        if not counted:
+            entries = entries * (len(steps.gain) // max(2 * sum(problem.n_levels), 1)) + steps.number
+        gain = steps.gain[entries]
+        entry[rows], argument[rows, 0] = entries, -y[rows] * f[rows]
+        if counted:
+            rank[rows] = gain
+            gain = -np.sort(-gain, axis=1)
+        else:
+            rank[rows] = steps.steepness[entries]
+            order = np.argsort(-rank[rows], axis=1, kind="stable")
+            gain, price = (np.take_along_axis(each, order, axis=1) for each in (gain, steps.cost[entries]))
+            cost[rows] = label_cost
+            cost[rows, 1:] += np.cumsum(price, axis=1)
+        np.cumsum(gain, axis=1, out=argument[rows, 1:])
+        argument[rows, 1:] += argument[rows, :1]
+
+    in_blocks(fill, blocks(*problem.shape))
     return Candidates(argument, cost, rank, entry, steps)
 
 

@@ -296,7 +296,7 @@ def test_raised(case):
     wanted = rng.random(C) * 10.0 ** rng.integers(-2, 2, C)
     fresh = rng.random(C) < rng.choice([0.0, 0.7], case.N).repeat(np.diff(pool.start))
     fresh[pool.start[:-1]] = False
-    s = kernels.raised(value, wanted, p, fresh, case.data.w, pool, 0.5 * tau, 0.1)
+    s = kernels.raised(value, wanted, p, fresh, case.data, pool, 0.5 * tau, 0.1)
     for i, w in enumerate(case.data.w):
         mine = dense(case, pool)[1] == i
         old, new = mine & ~fresh, mine & fresh
@@ -413,7 +413,7 @@ def test_gram_is_the_second_derivative_of_the_cuts_with_s_eliminated(case, newto
 def test_directions_solve_the_eliminated_equations(case, newton):
     """p_full + D (ds - change) = e for each cut, and sum p_full = w_i for each sample: they determine both."""
     k, change = newton, case.rng.normal(size=newton.C)
-    ds, p_full = kernels.directions(change, case.data.w, case.pool, k.p, k.f, k.e)
+    ds, p_full = kernels.directions(change, case.data, case.pool, k.p, k.f, k.e)
     assert_close(p_full + k.D * (ds[k.sample] - change), k.e)
     np.testing.assert_allclose(k.add @ p_full, case.data.w, rtol=0, atol=1e-13 * np.abs(k.D * change).max())
 

@@ -83,7 +83,7 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         repair = solve(instance, newton, g)
         a = instance.arguments(repair, instance.scores(repair), at.pool)
         change = newton.slope * a - at.pool.cost * repair[-1]
-        repaired = kernels.directions(change, coordinates.data.w, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
+        repaired = kernels.directions(change, coordinates.data, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
         v = v + newton.slope * (repaired - mass) + curvature * a
         mass = repaired
         eased = at.limits.weight * at.rows.times(repair)

@@ -14,12 +14,14 @@ from numba.extending import is_jitted
 logger = logging.getLogger("wdrlr")
 
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}
 _OPTIONS_OF_HELPERS = {**_OPTIONS, "no_cpython_wrapper": True}
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called; in it, a division by zero gives inf or nan, as in numpy.
+    """Compile a function when it is first called; it leaves the interpreter to other threads.
+
+    In it, a division by zero gives inf or nan, as in numpy.
 
     The code is kept in NUMBA_CACHE_DIR, beside the function's module or in the user's cache folder, whichever comes
     first and can be written. Without such a folder, or where its files are damaged, nothing fails: the function is

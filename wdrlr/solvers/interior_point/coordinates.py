@@ -127,7 +127,7 @@ class Coordinates:
         is_narrow = np.array(problem.n_levels, int) <= MOST_LEVELS_OF_NARROW
         narrow = column[np.repeat(is_narrow, problem.n_levels)]
         narrow = np.sort(narrow[narrow >= 0])
-        place = np.full(len(column), -1, np.int32)
+        place = np.zeros(len(column), np.int32)
         place[np.isin(column, narrow)] = 1 + x.shape[1] + np.searchsorted(narrow, column[np.isin(column, narrow)])
         self.data = kernels.Data(x, z, y, w, offsets, column, top, narrow, place, np.flatnonzero(~is_narrow))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wdrlr.model.metric import L1, L2, NORMS, Norm
-from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.problem import Problem
 from wdrlr.model.units import with_distance_unit
 from wdrlr.solvers.dual_repair import coefficient_bounds
 from wdrlr.solvers.interior_point import kernels
@@ -301,7 +301,7 @@ class Instance:
 
     def values(self, theta: np.ndarray, scores: kernels.Scores, pool: kernels.Pool) -> np.ndarray:
         """L(a) - lam cost of every cut; shape (C,)."""
-        return log_loss(self.arguments(theta, scores, pool)) - pool.cost * theta[-1]
+        return kernels.values(theta, scores, self.coordinates.data, pool)
 
     def separate(
         self, theta: np.ndarray, scores: kernels.Scores, threshold: np.ndarray, pool: kernels.Pool

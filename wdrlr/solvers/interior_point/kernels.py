@@ -13,18 +13,27 @@ bottom) in place of the level moved to: the adversary moves there whichever leve
 Notation, with that of ``model.problem``: N samples, C cuts, E coordinates; of each cut ``mult`` is the multiplier and
 ``slack`` the slack, t the slope of its log-loss. R is the row of a cut, a = R theta, and R_i the row of f_i. What
 numbers do in f and in sums over the samples is left to BLAS.
+
+Sums over many samples are sums over blocks of samples, see ``model.threads``; so are all functions of the pool, which
+know nothing of blocks but that ``ends`` need not begin at 0: a block's ``Part`` has its own data and its own pool.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.linalg import blas
 from scipy.special import entr
 
+from wdrlr.model.problem import log_loss
+from wdrlr.model.threads import MOST_BLOCKS, blocks, in_blocks
 from wdrlr.solvers.interior_point.compilation import helper, jit
+
+T = TypeVar("T")
 
 NO_CURVE = 1e-14
 """Weight of R R' below which ``gram`` takes the slope of a changed cut for 0."""
@@ -43,7 +52,7 @@ KEPT = 0.5
 class Pool(NamedTuple):
     """The cuts in hand, ordered by sample."""
 
-    start: np.ndarray  # (N + 1,): the cuts of sample i are start[i] : start[i + 1]
+    start: np.ndarray  # (N + 1,): the cuts of sample i are start[i] : start[i + 1]; it begins with 0
     sign: np.ndarray  # (C,): a = sign * f, that is -1 times the label of the cut
     cost: np.ndarray  # (C,): transport cost
     ends: np.ndarray  # (C + 1,): the changes of cut c are ends[c] : ends[c + 1]
@@ -72,8 +81,17 @@ class Data(NamedTuple):
     column: np.ndarray  # (levels,): the coordinate of a level's score, -1 for the most common level
     top: np.ndarray  # (2, m): the coordinates of a feature's top and bottom, -1 for none
     narrow: np.ndarray  # the coordinates of the levels of features with few levels, ascending
-    place: np.ndarray  # (levels,): 1 + n + the place of a level's coordinate among these, -1 for none
+    place: np.ndarray  # (levels,): 1 + n + the place of a level's coordinate among these, 0 for none
     wide: np.ndarray  # the other features
+
+    @property
+    def width(self) -> int:
+        """n + m"""
+        return self.x.shape[1] + self.z.shape[1]
+
+    def of(self, rows: slice) -> Data:
+        """Those of some samples."""
+        return self._replace(x=self.x[rows], z=self.z[rows], y=self.y[rows], w=self.w[rows])
 
 
 class Fold(NamedTuple):
@@ -120,6 +138,39 @@ def empty_pool(n_samples: int) -> Pool:
     """A pool without cuts."""
     none = np.zeros(0, np.int32)
     return Pool(np.zeros(n_samples + 1, np.int64), np.zeros(0), np.zeros(0), np.zeros(1, np.int64), none, none)
+
+
+class Part(NamedTuple):
+    """A block of samples with their cuts, and where these are among all."""
+
+    data: Data
+    pool: Pool
+    rows: slice
+    cuts: slice
+
+
+def _in_parts(work: Callable[[Part], T], data: Data, pool: Pool, most: int = MOST_BLOCKS) -> list[T]:
+    """What ``work`` returns for each block of samples, of which there are at most so many."""
+
+    def of(rows: slice) -> T:
+        start = pool.start[rows.start : rows.stop + 1]
+        cuts = slice(int(start[0]), int(start[-1]))
+        ends = pool.ends[cuts.start : cuts.stop + 1]
+        part = Pool(start - cuts.start, pool.sign[cuts], pool.cost[cuts], ends, pool.feature, pool.entry)
+        return work(Part(data.of(rows), part, rows, cuts))
+
+    rows = blocks(len(data.w), data.width, most)
+    if len(rows) == 1:
+        return [work(Part(data, pool, rows[0], slice(0, pool.n_cuts)))]
+    return in_blocks(of, rows)
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _added(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return reduce(np.add, parts)
 
 
 # ---------------------------------------------------------------- separation (Algorithm 2) and the pool
@@ -231,7 +282,6 @@ def separate(
     owner : (Q,), samples of the new cuts, ascending; a sample has at most two, its own label's first
     new : Pool of the new cuts in this order; its ``start`` is the old pool's and means nothing
     """
-    N, m = data.z.shape
     V = len(at.score)
     n_steps = 2 * (V + len(costs.matrix))  # at most, since each step from a level leads to a higher one
     start, numbers, target = np.empty(2 * V + 1, np.int64), np.empty((n_steps, 5)), np.empty(n_steps, np.int32)
@@ -239,23 +289,44 @@ def separate(
     ranges = start[np.arange(2)[:, None] * V + data.offsets]  # those of a feature
     side, paying = map(np.ascontiguousarray, np.nonzero(ranges[:, 1:] > ranges[:, :-1]))
     of_side = np.array([0, np.count_nonzero(side == 0), len(side)])
-    worst, owner = np.empty(N), np.empty(2 * N, np.int32)
-    new = Pool(
-        pool.start,
-        np.empty(2 * N),
-        np.empty(2 * N),
-        np.zeros(2 * N + 1, np.int64),
-        np.empty(2 * N * m, np.int32),
-        np.empty(2 * N * m, np.int32),
-    )
-    step, feature, codes = np.empty(V, np.int64), np.empty(V, np.int64), np.empty(m, np.int64)
     steps = Steps(start, numbers, target, paying, of_side)
-    Q = _worst_cuts(
-        at.f, at.score, lam, data, steps, label_cost, threshold, pool, new, owner, worst, step, feature, codes
-    )
-    changes = new.ends[Q]
-    found = Pool(new.start, new.sign[:Q], new.cost[:Q], new.ends[: Q + 1], new.feature[:changes], new.entry[:changes])
-    return worst, owner[:Q], found
+
+    def of(part: Part) -> tuple[np.ndarray, ...]:
+        N, m = part.data.z.shape
+        worst, owner = np.empty(N), np.empty(2 * N, np.int32)
+        new = Pool(
+            part.pool.start,
+            np.empty(2 * N),
+            np.empty(2 * N),
+            np.zeros(2 * N + 1, np.int64),
+            np.empty(2 * N * m, np.int32),
+            np.empty(2 * N * m, np.int32),
+        )
+        step, feature, codes = np.empty(V, np.int64), np.empty(V, np.int64), np.empty(m, np.int64)
+        rows, limits = at.f[part.rows], threshold[part.rows]
+        Q = _worst_cuts(
+            rows,
+            at.score,
+            lam,
+            part.data,
+            steps,
+            label_cost,
+            limits,
+            part.pool,
+            new,
+            owner,
+            worst,
+            step,
+            feature,
+            codes,
+        )
+        changes, length = new.ends[Q], np.diff(new.ends[: Q + 1])
+        found = owner[:Q] + np.int32(part.rows.start)
+        return worst, found, new.sign[:Q], new.cost[:Q], length, new.feature[:changes], new.entry[:changes]
+
+    parts = zip(*_in_parts(of, data, pool), strict=True)
+    worst, owner, sign, cost, length, feature, entry = (_joined(values) for values in parts)
+    return worst, owner, Pool(pool.start, sign, cost, np.append(0, np.cumsum(length)), feature, entry)
 
 
 @jit
@@ -457,11 +528,16 @@ class Scores(NamedTuple):
 def scores(theta: np.ndarray, data: Data) -> Scores:
     """f of every sample, and the score of every level, or their changes if ``theta`` is a direction."""
     score = np.where(data.column >= 0, theta[data.column], 0.0)
-    f = np.full(len(data.w), theta[0])
-    if data.x.shape[1]:
-        f += data.x @ theta[1 : 1 + data.x.shape[1]]
-    _add_scores(f, score, data.z)
-    return Scores(f, score)
+    n = data.x.shape[1]
+
+    def of(rows: slice) -> np.ndarray:
+        f = np.full(rows.stop - rows.start, theta[0])
+        if n:
+            f += data.x[rows] @ theta[1 : 1 + n]
+        _add_scores(f, score, data.z[rows])
+        return f
+
+    return Scores(_joined(in_blocks(of, blocks(len(data.w), data.width))), score)
 
 
 @jit
@@ -475,8 +551,21 @@ def _add_scores(f: np.ndarray, score: np.ndarray, z: np.ndarray) -> None:
 
 def arguments(theta: np.ndarray, at: Scores, data: Data, pool: Pool) -> np.ndarray:
     """a of every cut, or its change if ``theta`` is a direction; ``at`` its scores; shape (C,)."""
-    a = np.empty(pool.n_cuts)
-    _arguments(theta, at.f, at.score, data.z, pool, a)
+    return _joined(_in_parts(lambda part: _arguments_of(theta, at, part), data, pool))
+
+
+def values(theta: np.ndarray, at: Scores, data: Data, pool: Pool) -> np.ndarray:
+    """L(a) - lam cost of every cut; shape (C,)."""
+
+    def of(part: Part) -> np.ndarray:
+        return log_loss(_arguments_of(theta, at, part)) - part.pool.cost * theta[-1]
+
+    return _joined(_in_parts(of, data, pool))
+
+
+def _arguments_of(theta: np.ndarray, at: Scores, part: Part) -> np.ndarray:
+    a = np.empty(part.pool.n_cuts)
+    _arguments(theta, at.f[part.rows], at.score, part.data.z, part.pool, a)
     return a
 
 
@@ -494,28 +583,33 @@ def _arguments(theta: np.ndarray, f: np.ndarray, score: np.ndarray, z: np.ndarra
 
 def sum_rows(force: np.ndarray, E: int, data: Data, pool: Pool) -> np.ndarray:
     """sum_c force_c R_c, R_c without its sign; shape (E,). Every sample has a cut."""
-    total = np.add.reduceat(force, pool.start[:-1])
-    result = _sum_samples(total, E, data)
-    _add_changes(result, force, data.column, data.z, pool)
+    return _added(_in_parts(lambda part: _sum_cuts(force[part.cuts], E, part), data, pool))
+
+
+def _sum_cuts(force: np.ndarray, E: int, part: Part) -> np.ndarray:
+    """sum_c force_c R_c over a part."""
+    result = _sum_samples(np.add.reduceat(force, part.pool.start[:-1]), E, part.data)
+    _add_changes(result, force, part.data.column, part.data.z, part.pool)
     return result
 
 
 def _sum_samples(total: np.ndarray, E: int, data: Data) -> np.ndarray:
     """sum_i total_i R_i"""
-    result = np.zeros(E)
+    result, of_levels = np.zeros(E), np.zeros(len(data.column))
     result[0] = total.sum()
     if data.x.shape[1]:
         result[1 : 1 + data.x.shape[1]] = total @ data.x
-    _add_levels(result, total, data.column, data.z)
+    _add_levels(of_levels, total, data.z)
+    own = data.column >= 0
+    result[data.column[own]] = of_levels[own]
     return result
 
 
 @jit
-def _add_levels(result: np.ndarray, total: np.ndarray, column: np.ndarray, z: np.ndarray) -> None:
+def _add_levels(of_levels: np.ndarray, total: np.ndarray, z: np.ndarray) -> None:
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
-            if column[z[i, j]] >= 0:
-                result[column[z[i, j]]] += total[i]
+            of_levels[z[i, j]] += total[i]
 
 
 @jit
@@ -535,7 +629,7 @@ def raised(
     wanted: np.ndarray,
     mult: np.ndarray,
     fresh: np.ndarray,
-    w: np.ndarray,
+    data: Data,
     pool: Pool,
     fresh_slack: float,
     kept: float,
@@ -544,11 +638,15 @@ def raised(
 
     Every sample has an old cut with a multiplier > 0, or its s_i is nan.
     """
-    first = pool.start[:-1]
-    mass = np.where(fresh, 0.0, mult)
-    average = np.add.reduceat(mass * (value + wanted), first) / np.add.reduceat(mass, first)
-    least = value + np.where(fresh, (fresh_slack / w).repeat(pool.counts), kept * wanted)
-    return np.maximum(average, np.maximum.reduceat(least, first))
+
+    def of(part: Part) -> np.ndarray:
+        first, (at, least, old, new) = part.pool.start[:-1], (each[part.cuts] for each in (value, wanted, mult, fresh))
+        mass = np.where(new, 0.0, old)
+        average = np.add.reduceat(mass * (at + least), first) / np.add.reduceat(mass, first)
+        least = at + np.where(new, (fresh_slack / part.data.w).repeat(part.pool.counts), kept * least)
+        return np.maximum(average, np.maximum.reduceat(least, first))
+
+    return _joined(_in_parts(of, data, pool))
 
 
 # ---------------------------------------------------------------- the Newton system
@@ -565,8 +663,22 @@ def gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, sl
     mult t (1 - t) + D t^2, is below NO_CURVE counts as if t = 0. Needs multipliers >= 0 and slacks > 0, and that no
     R has two entries apart.
     """
+    C = fold.n_core
+
+    def of(part: Part) -> np.ndarray:
+        return _half_gram(fold, part.data, part.pool, t[part.cuts], mult[part.cuts], slack[part.cuts])
+
+    # The blocks' matrices should take no more memory than the data.
+    half = _added(_in_parts(of, data, pool, max(1, len(data.w) * data.width // (len(fold.order) * (C + 1)))))
+    return Folded(half[:C, :C] + half[:C, :C].T, half[C:, :C], 2 * half[C:, C])
+
+
+def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    """A matrix of which ``gram`` is the sum with its transpose: each product is added once.
+
+    The diagonal of what is apart is in its last column.
+    """
     (N, n), E, C = data.x.shape, len(fold.order), fold.n_core
-    # Each product is added once, M = half + half'; the diagonal of what is apart is in the last column.
     half, of_changes = np.zeros((E, C + 1)), np.zeros((3, E))
     place = np.where(data.column >= 0, fold.position[data.column], -1)  # of levels
     weight, of_lam = np.empty(N), np.empty(N)
@@ -588,7 +700,7 @@ def gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarray, sl
     own = fold.position[own]
     half[np.ix_(own, own)] += product
     half[own, own] -= 0.5 * np.diag(product)
-    return Folded(half[:C, :C] + half[:C, :C].T, half[C:, :C], 2 * half[C:, C])
+    return half
 
 
 def _weighted_rows(some: slice, weight: np.ndarray, data: Data, width: int) -> np.ndarray:
@@ -605,8 +717,7 @@ def _weighted_rows(some: slice, weight: np.ndarray, data: Data, width: int) -> n
 def _fill_levels(rows: np.ndarray, root: np.ndarray, place: np.ndarray, z: np.ndarray) -> None:
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
-            if place[z[i, j]] >= 0:
-                rows[i, place[z[i, j]]] = root[i]
+            rows[i, place[z[i, j]]] = root[i]
 
 
 @jit
@@ -747,25 +858,35 @@ def gradient(
     ``aim`` (C,): the multipliers that would reach the targets of the products at the present slacks. The sums are over
     the cuts of a sample; A = (t R, -cost), D = mult / slack. Every sample has a cut with a multiplier > 0.
     """
-    D, first = mult / slack, pool.start[:-1]
-    surplus = (np.add.reduceat(aim, first) - data.w) / np.add.reduceat(D, first)
-    amount = aim - D * surplus.repeat(pool.counts)
-    g = sum_rows(amount * t * pool.sign, E, data, pool)
-    g[-1] -= amount @ pool.cost
-    return g
+
+    def of(part: Part) -> np.ndarray:
+        aims, D, first = aim[part.cuts], mult[part.cuts] / slack[part.cuts], part.pool.start[:-1]
+        surplus = (np.add.reduceat(aims, first) - part.data.w) / np.add.reduceat(D, first)
+        amount = aims - D * surplus.repeat(part.pool.counts)
+        g = _sum_cuts(amount * t[part.cuts] * part.pool.sign, E, part)
+        g[-1] -= amount @ part.pool.cost
+        return g
+
+    return _added(_in_parts(of, data, pool))
 
 
 def directions(
-    change: np.ndarray, w: np.ndarray, pool: Pool, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray
+    change: np.ndarray, data: Data, pool: Pool, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The changes of s (N,), and the multipliers after a full step (C,), from those of the cuts' values (C,).
 
     They solve full + D (ds_i - change) = aim for each cut and sum full = w_i for each sample, D = mult / slack and
     ``aim`` as in ``gradient``. Every sample has a cut with a multiplier > 0.
     """
-    D, first = mult / slack, pool.start[:-1]
-    ds = (np.add.reduceat(aim + D * change, first) - w) / np.add.reduceat(D, first)
-    return ds, aim - D * (ds.repeat(pool.counts) - change)
+
+    def of(part: Part) -> tuple[np.ndarray, np.ndarray]:
+        D, first = mult[part.cuts] / slack[part.cuts], part.pool.start[:-1]
+        by, aims = change[part.cuts], aim[part.cuts]
+        ds = (np.add.reduceat(aims + D * by, first) - part.data.w) / np.add.reduceat(D, first)
+        return ds, aims - D * (ds.repeat(part.pool.counts) - by)
+
+    ds, full = zip(*_in_parts(of, data, pool), strict=True)
+    return _joined(ds), _joined(full)
 
 
 def dual_point(
@@ -783,14 +904,20 @@ def dual_point(
     spent : sum_c mass * cost
     balance : (E,) sum_c v R
     """
-    positive = mass > 0
-    t = np.clip(np.divide(v, mass, out=np.zeros(len(v)), where=positive), 0.0, 1.0)
-    mass = np.where(positive, mass, 0.0)
-    total = np.add.reduceat(mass, pool.start[:-1])
-    mass *= np.divide(data.w, total, out=np.zeros(len(total)), where=total > 0).repeat(pool.counts)
-    v = mass * t
-    entropy = float(mass @ (entr(t) + entr(1 - t)))
-    return mass, v, entropy, float(mass @ pool.cost), sum_rows(v * pool.sign, E, data, pool)
+
+    def of(part: Part) -> tuple[np.ndarray, np.ndarray, float, float, np.ndarray]:
+        masses, slopes, (counts, sign) = mass[part.cuts], v[part.cuts], (part.pool.counts, part.pool.sign)
+        positive = masses > 0
+        t = np.clip(np.divide(slopes, masses, out=np.zeros(len(slopes)), where=positive), 0.0, 1.0)
+        masses = np.where(positive, masses, 0.0)
+        total = np.add.reduceat(masses, part.pool.start[:-1])
+        masses *= np.divide(part.data.w, total, out=np.zeros(len(total)), where=total > 0).repeat(counts)
+        entropy, spent = float(masses @ (entr(t) + entr(1 - t))), float(masses @ part.pool.cost)
+        slopes = masses * t
+        return masses, slopes, entropy, spent, _sum_cuts(slopes * sign, E, part)
+
+    masses, slopes, entropy, spent, balance = zip(*_in_parts(of, data, pool), strict=True)
+    return _joined(masses), _joined(slopes), sum(entropy), sum(spent), _added(balance)
 
 
 def absorb(

@@ -28,6 +28,7 @@ import numpy as np
 
 from wdrlr.model.certificate import DualPoint, objective
 from wdrlr.model.problem import Problem
+from wdrlr.model.threads import on_one_thread
 from wdrlr.solvers.closed_form import optimal_constant
 from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.bound import Bounds, as_dual_point, bound_below
@@ -36,7 +37,6 @@ from wdrlr.solvers.interior_point.instance import LOG_2, Instance, Iterate, Pair
 from wdrlr.solvers.interior_point.newton import Newton, Step, in_use, linearise, predict_and_correct
 from wdrlr.solvers.interior_point.search import Trial, raised, search
 from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
-from wdrlr.solvers.interior_point.threads import on_one_thread
 from wdrlr.solvers.solution import Solution, Tilt, certified, certified_tilted
 
 NEGLIGIBLE_LOSS = 0.1

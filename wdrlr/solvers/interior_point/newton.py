@@ -236,7 +236,7 @@ def _newton_step(
 
     a = instance.arguments(theta, instance.scores(theta), at.pool)
     change = newton.slope * a - at.pool.cost * theta[-1]
-    ds, full = kernels.directions(change, data.w, at.pool, mult, slack, aim)
+    ds, full = kernels.directions(change, data, at.pool, mult, slack, aim)
     of_rows, of_b = at.rows.times(theta), instance.penalised.times(theta)
     size = (surplus + difference * of_b) / D
     return Step(

@@ -68,8 +68,8 @@ def search(instance: Instance, at: Iterate, newton: Newton, step: Step, bounds: 
 def raised(instance: Instance, at: Iterate, value: np.ndarray, slack: np.ndarray, fresh: np.ndarray) -> np.ndarray:
     """s (N,) for the values (C,) of the iterate's cuts and the slacks wanted, see ``kernels.raised``."""
     settings = instance.settings
-    w, fresh_slack = instance.coordinates.data.w, settings.fresh_slack * at.tau
-    return kernels.raised(value, slack, at.cuts.multiplier, fresh, w, at.pool, fresh_slack, settings.kept_slack)
+    data, fresh_slack = instance.coordinates.data, settings.fresh_slack * at.tau
+    return kernels.raised(value, slack, at.cuts.multiplier, fresh, data, at.pool, fresh_slack, settings.kept_slack)
 
 
 def _first_length(instance: Instance, at: Iterate, step: Step) -> float:

@@ -4,9 +4,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.instances import random_problem
+from wdrlr.model.threads import on_one_thread
 from wdrlr.solvers.interior_point import method
 from wdrlr.solvers.interior_point.method import solve_tailored
-from wdrlr.solvers.interior_point.threads import on_one_thread
 
 
 def blas_threads():
