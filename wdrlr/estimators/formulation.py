@@ -120,7 +120,9 @@ coding, coef_bound, fit_intercept
         _refuse_extreme(x, costs.number_costs, [encoding.names[j] for j in encoding.numeric])
         w = weights / weights.max()  # their sum may be too large for a float
         if merge:
-            x, z, labels, w = merge_duplicates(x[kept], z[kept], labels[kept], w[kept])
+            if not kept.all():
+                x, z, labels, w = x[kept], z[kept], labels[kept], w[kept]
+            x, z, labels, w = merge_duplicates(x, z, labels, w)
         problem = self.problem(x, z, labels, w / w.sum(), encoding.n_levels, costs)
         weights_of_levels = np.split(problem.level_weights, problem.offsets[1:])[: problem.n_categorical]
         encoding = replace(encoding, category_weights=weights_of_levels)

@@ -135,8 +135,11 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
     if problem.radius == 0:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
     by_label = candidates(problem, b)
-    losses = _by_rows(
-        lambda rows: np.hstack([log_loss(of_label.argument[rows]) for of_label in by_label]), *problem.shape
+    n_candidates = sum(of_label.argument.shape[1] for of_label in by_label)
+    losses = _filled(
+        np.empty((problem.n_samples, n_candidates)),
+        n_candidates,
+        lambda rows: np.hstack([log_loss(of_label.argument[rows]) for of_label in by_label]),
     )
     costs = np.hstack([of_label.cost for of_label in by_label])
     low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
@@ -181,7 +184,7 @@ class _Samples:
 
     def worst(self, lam: float) -> np.ndarray:
         """The worst candidate of every sample; shape (N,)."""
-        return self._by_rows(lambda losses, costs: np.argmax(losses - lam * costs, axis=1))
+        return self._by_rows(lambda losses, costs: np.argmax(losses - lam * costs, axis=1)).astype(int)
 
     def steepest(self) -> np.ndarray:
         """The multiplier above which no candidate beats the first one, of every sample; shape (N,)."""
@@ -190,10 +193,10 @@ class _Samples:
         )
 
     def _by_rows(self, work: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-        """What ``work`` makes of losses and costs, a block of samples after the other."""
-        same = len(self.costs) == 1
-        return _by_rows(
-            lambda rows: work(self.losses[rows], self.costs if same else self.costs[rows]), *self.losses.shape
+        """What ``work`` makes of the losses and the costs of every sample; shape (N,)."""
+        (N, width), same = self.losses.shape, len(self.costs) == 1
+        return _filled(
+            np.empty(N), width, lambda rows: work(self.losses[rows], self.costs if same else self.costs[rows])
         )
 
     def line(self, lam: float, choice: np.ndarray, radius: float) -> tuple[float, float]:
@@ -206,7 +209,8 @@ class _Samples:
         open_ = left != right
         loss, cost = self._sums(~open_, left)
         costs = self.costs if len(self.costs) == 1 else self.costs[open_]
-        losses = _by_rows(lambda rows: self.losses[rows][open_[rows]], *self.losses.shape)
+        some, width = np.flatnonzero(open_), self.losses.shape[1]
+        losses = _filled(np.empty((len(some), width)), width, lambda rows: self.losses[some[rows]])
         return _Samples(losses, costs, self.w[open_], loss, cost), left[open_], right[open_]
 
     def _sums(self, included: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
@@ -241,10 +245,14 @@ def _pairwise(n: int) -> float:
     return 16.0 + np.log2(max(n, 1))
 
 
-def _by_rows(work: Callable[[slice], np.ndarray], n_rows: int, width: int) -> np.ndarray:
-    """What ``work`` returns for blocks of rows, one below the other."""
-    parts = in_blocks(work, blocks(n_rows, width))
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+def _filled(out: np.ndarray, width: int, work: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """``out`` with what ``work``, which reads ``width`` entries a row, returns for each block of rows."""
+
+    def fill(rows: slice) -> None:
+        out[rows] = work(rows)
+
+    in_blocks(fill, blocks(len(out), width))
+    return out
 
 
 # ------------------------------------------------------------ the lower bound

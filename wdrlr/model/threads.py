@@ -21,8 +21,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ENTRIES_A_BLOCK = 2**18
-"""At least; a kernel takes half a millisecond for these, ten times what it costs to hand a block to a thread."""
-MOST_BLOCKS = 16
+"""At least; a kernel takes half a millisecond for these, several times what it costs to hand a block to a thread."""
+MOST_BLOCKS = 8
 
 _threads: ContextVar[Executor | None] = ContextVar("threads", default=None)
 

@@ -153,16 +153,25 @@ def _in_parts(work: Callable[[Part], T], data: Data, pool: Pool, most: int = MOS
     """What ``work`` returns for each block of samples, of which there are at most so many."""
 
     def of(rows: slice) -> T:
-        start = pool.start[rows.start : rows.stop + 1]
-        cuts = slice(int(start[0]), int(start[-1]))
-        ends = pool.ends[cuts.start : cuts.stop + 1]
-        part = Pool(start - cuts.start, pool.sign[cuts], pool.cost[cuts], ends, pool.feature, pool.entry)
+        part, cuts = _cuts_of(pool, rows)
         return work(Part(data.of(rows), part, rows, cuts))
 
     rows = blocks(len(data.w), data.width, most)
     if len(rows) == 1:
         return [work(Part(data, pool, rows[0], slice(0, pool.n_cuts)))]
     return in_blocks(of, rows)
+
+
+def _cuts_of(pool: Pool, rows: slice) -> tuple[Pool, slice]:
+    """The cuts of some samples, and where they are among all."""
+    start = pool.start[rows.start : rows.stop + 1]
+    cuts = slice(int(start[0]), int(start[-1]))
+    return _some_cuts(pool, cuts)._replace(start=start - cuts.start), cuts
+
+
+def _some_cuts(pool: Pool, cuts: slice) -> Pool:
+    """These cuts; ``start`` is the old pool's and means nothing."""
+    return pool._replace(sign=pool.sign[cuts], cost=pool.cost[cuts], ends=pool.ends[cuts.start : cuts.stop + 1])
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -465,54 +474,60 @@ def merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool) -> tuple[P
     merged : Pool
     old : where each of its cuts was in ``pool``, -1 for a new one
     """
-    n_cuts, length = np.count_nonzero(keep) + len(owner), np.diff(pool.ends)[keep].sum() + new.ends[-1]
-    both = Pool(
-        pool.start,
-        np.concatenate([pool.sign, new.sign]),
-        np.concatenate([pool.cost, new.cost]),
-        np.concatenate([pool.ends, pool.ends[-1] + new.ends[1:]]),
-        np.concatenate([pool.feature, new.feature]),
-        np.concatenate([pool.entry, new.entry]),
-    )
-    merged = Pool(
-        np.zeros(len(pool.start), np.int64),
-        np.empty(n_cuts),
-        np.empty(n_cuts),
-        np.zeros(n_cuts + 1, np.int64),
-        np.empty(length, np.int32),
-        np.empty(length, np.int32),
-    )
-    old = np.empty(n_cuts, np.int64)
-    _merge(both, keep, owner, merged, old)
-    return merged, old
+
+    def of(rows: slice) -> tuple[np.ndarray, ...]:
+        some, cuts = _cuts_of(pool, rows)
+        added = slice(*np.searchsorted(owner, [rows.start, rows.stop]).tolist())
+        kept, others, n_new = keep[cuts], _some_cuts(new, added), added.stop - added.start
+        n_cuts, length = np.count_nonzero(kept) + n_new, np.diff(some.ends)[kept].sum() + np.ptp(others.ends)
+        merged = Pool(
+            np.zeros(rows.stop - rows.start + 1, np.int64),
+            np.empty(n_cuts),
+            np.empty(n_cuts),
+            np.zeros(n_cuts + 1, np.int64),
+            np.empty(length, np.int32),
+            np.empty(length, np.int32),
+        )
+        old = np.empty(n_cuts, np.int64)
+        _merge(some, kept, owner[added] - np.int32(rows.start), others, merged, old)
+        old[old >= 0] += cuts.start
+        return merged.counts, np.diff(merged.ends), *merged[1:3], *merged[4:], old
+
+    N = len(pool.start) - 1
+    parts = in_blocks(of, blocks(N, (pool.n_cuts + len(pool.entry)) // max(N, 1)))
+    counts, lengths, sign, cost, feature, entry, old = (_joined(values) for values in zip(*parts, strict=True))
+    start, ends = (np.append(0, np.cumsum(each)) for each in (counts, lengths))
+    return Pool(start, sign, cost, ends, feature, entry), old
 
 
 @jit
-def _merge(both: Pool, keep: np.ndarray, owner: np.ndarray, merged: Pool, old: np.ndarray) -> None:
-    """Fill in what ``merge`` returns; in ``both``, the new cuts stand behind the old ones."""
+def _merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool, merged: Pool, old: np.ndarray) -> None:
+    """Fill in what ``merge`` returns."""
     k, u = 0, 0
-    for i in range(both.start.size - 1):
-        for c in range(both.start[i], both.start[i + 1]):
+    for i in range(pool.start.size - 1):
+        for c in range(pool.start[i], pool.start[i + 1]):
             if keep[c]:
                 old[k] = c
+                _copy_cut(pool, c, merged, k)
                 k += 1
         while u < owner.size and owner[u] == i:
-            old[k] = keep.size + u
+            old[k] = -1
+            _copy_cut(new, u, merged, k)
             k += 1
             u += 1
         merged.start[i + 1] = k
-    at = 0
-    for k in range(old.size):
-        c = old[k]
-        merged.sign[k] = both.sign[c]
-        merged.cost[k] = both.cost[c]
-        for e in range(both.ends[c], both.ends[c + 1]):
-            merged.feature[at] = both.feature[e]
-            merged.entry[at] = both.entry[e]
-            at += 1
-        merged.ends[k + 1] = at
-        if c >= keep.size:
-            old[k] = -1
+
+
+@helper
+def _copy_cut(pool: Pool, c: int, merged: Pool, k: int) -> None:
+    merged.sign[k] = pool.sign[c]
+    merged.cost[k] = pool.cost[c]
+    at = merged.ends[k]
+    for e in range(pool.ends[c], pool.ends[c + 1]):
+        merged.feature[at] = pool.feature[e]
+        merged.entry[at] = pool.entry[e]
+        at += 1
+    merged.ends[k + 1] = at
 
 
 # ---------------------------------------------------------------- sums over the samples' levels and the cuts' changes
@@ -942,7 +957,19 @@ def absorb(
     """
     V, balance, left = len(data.column), balance.copy(), KEPT * mass
     steepest, source = np.zeros((2, V)), np.full((2, V), -1, np.int64)
-    bent, flexible = _givers(data.z, data.w, pool, mass, v, steepest, source)
+    bent, flexible = -1, 0.0
+
+    def givers_of(part: Part) -> tuple[int, float, np.ndarray, np.ndarray]:
+        steepest, source = np.zeros((2, V)), np.full((2, V), -1, np.int64)
+        found = _givers(part.data.z, part.data.w, part.pool, mass[part.cuts], v[part.cuts], steepest, source)
+        source[source >= 0] += part.cuts.start
+        return found[0] + part.cuts.start, found[1], steepest, source
+
+    for cut, curvature, slopes, cuts in _in_parts(givers_of, data, pool):
+        if curvature > flexible:
+            bent, flexible = cut, curvature
+        better = slopes > steepest
+        steepest[better], source[better] = slopes[better], cuts[better]
     entropy, dv = 0.0, 0.0
     none = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     if balance[0] != 0.0:
