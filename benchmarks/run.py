@@ -39,6 +39,7 @@ from wdrlr.estimators.classifier import WassersteinLogisticRegression, radius_ma
 from wdrlr.estimators.cross_validation import WassersteinLogisticRegressionCV
 from wdrlr.estimators.path import fit_path
 from wdrlr.model.problem import Problem
+from wdrlr.model.threads import threads as in_threads
 from wdrlr.paper.cells import run_cell
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import project_root
@@ -83,8 +84,8 @@ ALGORITHM_1_SECONDS = 120.0
 """Algorithm 1 is run again only if twice the time of its last run is within this many seconds."""
 GROWTH_SECONDS = 300.0
 """A fit of the parts growth and threads is ended after this many seconds."""
-THREADS = (1,)
-"""Of the part threads; the solver takes no other number of them yet."""
+THREADS = (1, 2)
+"""Of the part threads."""
 
 
 def lr(store: Store, quick: bool) -> None:
@@ -320,13 +321,13 @@ def threads(store: Store, quick: bool) -> None:
         for count in THREADS:
             setting = _setting(N, m, kappa, radius)
             if not store.has(setting | {"threads": count}):
-                store.add(setting | {"threads": count}, [{"N": N, "m": m} | _in_own_process(setting)])
+                store.add(setting | {"threads": count}, [{"N": N, "m": m} | _in_own_process(setting, count)])
 
 
-def _in_own_process(setting: dict) -> dict:
+def _in_own_process(setting: dict, n_threads: int = 1) -> dict:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_grow, args=(sender, setting))
+    process = context.Process(target=_grow, args=(sender, setting, n_threads))
     process.start()
     sender.close()
     try:
@@ -341,8 +342,9 @@ def _in_own_process(setting: dict) -> dict:
     return unmeasured(OURS, TOL, note)
 
 
-def _grow(sender, setting: dict) -> None:
-    sender.send(race(_problem(**setting), [(OURS, TOL)], repeats=3)[0])
+def _grow(sender, setting: dict, n_threads: int) -> None:
+    with in_threads(n_threads):
+        sender.send(race(_problem(**setting), [(OURS, TOL)], repeats=3)[0])
 
 
 def table1(store: Store, quick: bool) -> None:

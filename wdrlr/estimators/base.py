@@ -23,6 +23,7 @@ from wdrlr.estimators.solving import Solving
 from wdrlr.model import encoding as enc
 from wdrlr.model.certificate import objective, worst_case_loss
 from wdrlr.model.metric import NORMS
+from wdrlr.model.threads import threads
 from wdrlr.model.worst_case import atoms_table, worst_case_distribution
 from wdrlr.solvers.conic import SETTINGS
 from wdrlr.solvers.prediction_range import prediction_range
@@ -246,7 +247,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         rows = self.formulation_.rows(self.encoding_, table, handle_unknown)
         rows[:, 1:] *= posed.stretch
         tol = float(self.tol if tol is None else tol)
-        found = prediction_range(problem, b, rows, tol, np.inf if time_limit is None else time_limit)
+        with threads(self.get_params(deep=False).get("n_jobs", 1)):
+            found = prediction_range(problem, b, rows, tol, np.inf if time_limit is None else time_limit)
         missed = int(np.isnan(found.low).sum())
         if missed:
             warnings.warn(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import product
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from wdrlr.estimators.classifier import WassersteinLogisticRegression
 from wdrlr.estimators.solving import at, warn_if_uncertified
 from wdrlr.model.encoding import FeatureEncoding
 from wdrlr.model.problem import Problem, log_loss
+from wdrlr.model.threads import threads
 from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.solution import Solution
 
@@ -67,7 +67,8 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
         score; if fit has weights, it must accept ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
-        Processes for the folds, as in scikit-learn.
+        Processes for the folds, as in scikit-learn, each with one thread; then threads of the final fit, as in
+        ``WassersteinLogisticRegression``.
     label_cost, p, norm, metric_scale, feature_costs, penalize_intercept, categorical_features, coding, \
 handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
         As in ``WassersteinLogisticRegression``.
@@ -109,7 +110,6 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         "cv": ["cv_object"],
         "scoring": [None, StrOptions(set(get_scorer_names())), callable],
         "rule": [StrOptions({"best", "one_standard_error"})],
-        "n_jobs": [None, Integral],
     }
 
     def __init__(
@@ -229,7 +229,8 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
             allowance = float(results["error_se"].to_numpy()[np.argmin(errors)])
         chosen = choose_point(grid, errors, allowance=allowance)
         best = model.set_params(radius=chosen[0], l1_penalty=chosen[1])
-        best._fit_posed(best._formulation(), posed._replace(problem=at(posed.problem, *chosen)))
+        with threads(self.n_jobs):
+            best._fit_posed(best._formulation(), posed._replace(problem=at(posed.problem, *chosen)))
         warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), self.tol)
         for name in vars(best).keys() - best.get_params().keys():
             setattr(self, name, getattr(best, name))

@@ -14,6 +14,7 @@ import pandas as pd
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
 from wdrlr.estimators.solving import at, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
 from wdrlr.model.encoding import slope_names, without_rows
+from wdrlr.model.threads import threads
 
 
 def fit_path(
@@ -85,7 +86,8 @@ def fit_path(
     for label_cost, penalty, radius in grid:
         model.set_params(label_cost=label_cost, l1_penalty=penalty, radius=radius)._validate_params()
     formulation, solving = model.set_params(l1_penalty=1.0)._formulation(), model._solving()
-    encoding, unit, _ = model._posed(formulation, X, y, sample_weight)
+    with threads(model.n_jobs):
+        encoding, unit, _ = model._posed(formulation, X, y, sample_weight)
     columns = ["label_cost", "l1_penalty", "radius", "objective", "lower_bound", "gap", "transport_multiplier"]
     names = slope_names(encoding, model.coding)
     columns += ["intercept", *names]
@@ -96,11 +98,12 @@ def fit_path(
     costs = formulation.costs(encoding)
     metrics = [replace(formulation, label_cost=cost).metric(*shape, costs) for cost in label_costs]
     points = [(radius, penalty) for penalty, radius in product(l1_penalties, radii)]
-    solutions = [
-        fit
-        for metric in metrics
-        for fit in solving.solve_path([at(replace(unit, metric=metric), *point) for point in points])
-    ]
+    with threads(model.n_jobs):
+        solutions = [
+            fit
+            for metric in metrics
+            for fit in solving.solve_path([at(replace(unit, metric=metric), *point) for point in points])
+        ]
     infima: dict[tuple, float | None] = {}
     for i, (label_cost, penalty, radius) in enumerate(grid):
         if penalty == 0:

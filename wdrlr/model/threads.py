@@ -29,7 +29,7 @@ _threads: ContextVar[Executor | None] = ContextVar("threads", default=None)
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """In this context, blocks are worked on by so many threads; in a worker of joblib, by the one that there is.
+    """In this context, blocks are worked on by so many threads; in a worker of joblib, one by one.
 
     Parameters
     ----------
@@ -41,16 +41,12 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     ValueError
         If it is 0.
     """
-    count = effective_n_jobs(n_jobs)
-    if count == 1 or get_active_backend()[0].nesting_level:
-        token = _threads.set(None)
-        try:
-            yield
-        finally:
-            _threads.reset(token)
-        return
-    with ThreadPoolExecutor(min(count, MOST_BLOCKS)) as executor:  # a thread is started when there is work for it
-        token = _threads.set(executor)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use 1 for one thread or -1 for one per core.")
+    in_worker = bool(get_active_backend()[0].nesting_level)
+    count = 1 if in_worker else min(effective_n_jobs(n_jobs), MOST_BLOCKS)
+    with ThreadPoolExecutor(count) as executor:  # a thread is started when there is work for it
+        token = _threads.set(executor if count > 1 else None)
         try:
             yield
         finally:
