@@ -508,26 +508,26 @@ def _merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool, merged: P
         for c in range(pool.start[i], pool.start[i + 1]):
             if keep[c]:
                 old[k] = c
-                _copy_cut(pool, c, merged, k)
                 k += 1
         while u < owner.size and owner[u] == i:
             old[k] = -1
-            _copy_cut(new, u, merged, k)
             k += 1
             u += 1
         merged.start[i + 1] = k
-
-
-@helper
-def _copy_cut(pool: Pool, c: int, merged: Pool, k: int) -> None:
-    merged.sign[k] = pool.sign[c]
-    merged.cost[k] = pool.cost[c]
-    at = merged.ends[k]
-    for e in range(pool.ends[c], pool.ends[c + 1]):
-        merged.feature[at] = pool.feature[e]
-        merged.entry[at] = pool.entry[e]
-        at += 1
-    merged.ends[k + 1] = at
+    at, u = 0, 0
+    for k in range(old.size):
+        if old[k] >= 0:
+            source, c = pool, old[k]
+        else:
+            source, c = new, u
+            u += 1
+        merged.sign[k] = source.sign[c]
+        merged.cost[k] = source.cost[c]
+        for e in range(source.ends[c], source.ends[c + 1]):
+            merged.feature[at] = source.feature[e]
+            merged.entry[at] = source.entry[e]
+            at += 1
+        merged.ends[k + 1] = at
 
 
 # ---------------------------------------------------------------- sums over the samples' levels and the cuts' changes
