@@ -17,6 +17,7 @@ import pandas as pd
 
 from wdrlr.data_prep.catalog import recorded
 from wdrlr.data_prep.recipe import ChecksumError, Recipe, prepare, table_sha256
+from wdrlr.extras import required
 
 
 class ServedTableError(OSError):
@@ -42,7 +43,9 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
     Raises
     ------
     ServedTableError
-        If ucimlrepo does not serve the set, is not installed, fails `retries` + 1 times, or gives no rows.
+        If ucimlrepo does not serve the set, fails `retries` + 1 times, or gives no rows.
+    ImportError
+        If ucimlrepo is not installed.
     ChecksumError
         If no reading of the served table gives the same table as the raw files.
     """
@@ -50,11 +53,7 @@ def fetch_table(recipe: Recipe, timeout: float, retries: int) -> pd.DataFrame:
         raise ServedTableError("does not serve this set")
     if recipe.name not in table_checksums():
         raise ServedTableError("not asked, since TABLE_SHA256SUMS has no hash to check its table by")
-    try:
-        from ucimlrepo import fetch_ucirepo
-    except ImportError as error:
-        raise ServedTableError("not installed (pip install ucimlrepo)") from error
-
+    fetch_ucirepo = required("ucimlrepo", "a download", "data").fetch_ucirepo
     data = getattr(_fetch_in_time(lambda: fetch_ucirepo(id=recipe.uci_id), timeout, retries), "data", None)
     if not _is_table(getattr(data, "original", None)):
         raise ServedTableError(f"returned no table for {recipe.name} (id {recipe.uci_id}), or an empty one")

@@ -21,12 +21,11 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import pandas as pd
-import pooch
-import requests
 from platformdirs import user_cache_path
 
 from wdrlr.data_prep import catalog, served
 from wdrlr.data_prep.recipe import ChecksumError, Recipe
+from wdrlr.extras import required
 from wdrlr.files import replace_file
 
 UCI = "https://archive.ics.uci.edu/static/public"
@@ -71,7 +70,7 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
     DataUnavailableError
         If the folder set by the user does not exist, if it holds only part of the set's files, if a file
         can't be read, or if no place has the files. The message names the files, their checksums and
-        where to put them.
+        where to put them, and what a download lacks.
     ChecksumError
         If no checksum of a file is recorded, or if that of a file in the user's folder, or of a shipped file, differs.
     UnsafeArchiveError
@@ -105,14 +104,14 @@ def raw_table(recipe: Recipe, data_dir: str | os.PathLike[str] | None = None) ->
         raise DataUnavailableError(_not_available(recipe, user, failures))
     try:
         contents = _download(recipe)
-    except (requests.RequestException, zipfile.BadZipFile, ChecksumError, OSError) as error:
+    except (zipfile.BadZipFile, ChecksumError, OSError, ImportError) as error:
         failures.append(f"{_url(recipe)}: {_one_line(error)}")
     else:
         _keep(cached, contents)
         return recipe.read(recipe, contents), f"the UCI archive ({_url(recipe)})"
     try:
         table = served.fetch_table(recipe, TIMEOUT, RETRIES)
-    except (served.ServedTableError, ChecksumError, OSError) as error:
+    except (ChecksumError, OSError, ImportError) as error:
         failures.append(f"ucimlrepo: {_one_line(error)}")
     else:
         _keep(cached, {SERVED: table.to_csv(index=False).encode()})
@@ -214,7 +213,7 @@ def _url(recipe: Recipe) -> str:
 
 def _download(recipe: Recipe) -> dict[str, bytes]:
     """The set's files from UCI's zip, all of them checked."""
-    archive = served.retry(lambda: _fetch(_url(recipe)), RETRIES, requests.RequestException)
+    archive = served.retry(lambda: _fetch(_url(recipe)), RETRIES, OSError)  # as all errors of requests are
     members = read_members(archive, recipe.zip_name, recipe.files)
     for name, content in members.items():
         verify(content, checksums()[f"{recipe.name}/{name}"], f"the member {name}")
@@ -230,6 +229,7 @@ class _Received(io.BytesIO):
 
 def _fetch(url: str) -> bytes:
     received = _Received()  # in memory, so that no disk can be full and no file left behind
+    pooch = required("pooch", "a download", "data")
     pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)(url, received, None)
     return received.getvalue()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import wdrlr
 
@@ -22,22 +23,35 @@ def test_the_conda_environment_has_the_bounds_of_pyproject():
     conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
     assert pip[-1] == "--editable ."
-    wanted = [*PYPROJECT["dependencies"], *PYPROJECT["optional-dependencies"]["notebooks"]]
-    wanted += [*PYPROJECT["optional-dependencies"]["mosek"], f"python{PYPROJECT['requires-python']}"]
-    assert sorted([*conda, *pip[:-1]]) == sorted([*wanted, "pip"])
+    wanted = {*PYPROJECT["dependencies"], *requirements("all"), f"python{PYPROJECT['requires-python']}", "pip"}
+    assert sorted([*conda, *pip[:-1]]) == sorted(wanted)
 
 
-def test_the_conda_environment_has_all_that_the_user_chose():
-    text = (ROOT / "environment.yml").read_text()
-    for package in "jupyter papermill numpy pandas cvxpy mosek seaborn scipy ucimlrepo".split():
-        assert re.search(rf"- {package}>=", text), package
+def requirements(extra):
+    """What an extra brings, the extras that it names included."""
+    found = set()
+    for requirement in PYPROJECT["optional-dependencies"][extra]:
+        others = re.fullmatch(r"wdrlr\[(.*)\]", requirement)
+        found |= set().union(*map(requirements, others[1].split(","))) if others else {requirement}
+    return found
+
+
+def test_the_packages_and_the_folders_that_were_asked_for_are_kept():
+    everything = {Requirement(line).name for line in (*PYPROJECT["dependencies"], *requirements("all"))}
+    assert everything >= set("jupyter papermill numpy pandas cvxpy mosek seaborn scipy ucimlrepo".split())
+    for name in ("environment.yml", "notebooks/", "wdrlr/", "data_prep/", "figures/", "tests/", "README.md"):
+        assert (ROOT / name).is_dir() if name.endswith("/") else (ROOT / name).is_file(), name
+
+
+def test_the_extra_all_is_all_but_those_of_developers():
+    others = PYPROJECT["optional-dependencies"].keys() - {"all", "docs", "test"}
+    assert others == {"conic", "dask", "data", "mosek", "notebooks"}
+    assert set().union(*map(requirements, others)) == requirements("all")
 
 
 def test_bounds_stand_in_one_place():
     """Every dependency is bounded below and above, and versions agree where they stand twice."""
-    extras = PYPROJECT["optional-dependencies"]
-    bounded = sum((extras[name] for name in ("notebooks", "mosek", "dask", "docs")), PYPROJECT["dependencies"])
-    for requirement in bounded:
+    for requirement in {*PYPROJECT["dependencies"], *requirements("all"), *requirements("docs")}:
         assert re.fullmatch(r"[a-z0-9-]+>=[\d.]+,<[\d.]+", requirement), requirement
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == wdrlr.__version__

@@ -1,17 +1,23 @@
 """Figures of a fit, the style of all figures, and saving a figure as pdf, png and data."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.figure import Figure
 
+from wdrlr.extras import required
 from wdrlr.files import replace_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+plt, sns = (required(module, "wdrlr.plots", "notebooks") for module in ("matplotlib.pyplot", "seaborn"))
 
 TEXT_WIDTH = 5.5
 """Width of the text in the paper's style, in inches."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import io
 import os
 import socket
@@ -211,13 +210,6 @@ def test_a_failure_is_tried_again_under_a_time_out(monkeypatch):
 
 
 def test_without_ucimlrepo(monkeypatch):
-    found = builtins.__import__
-
-    def missing(name, *arguments, **keywords):
-        if name == "ucimlrepo":
-            raise ImportError(name)
-        return found(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(served.ServedTableError, match="pip install ucimlrepo"):
+    monkeypatch.setitem(sys.modules, "ucimlrepo", None)
+    with pytest.raises(ImportError, match=r"a download needs the package ucimlrepo: pip install 'wdrlr\[data\]'"):
         served.fetch_table(RECIPES["car"], timeout=1, retries=0)

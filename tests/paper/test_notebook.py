@@ -3,7 +3,7 @@ import math
 import pytest
 
 from wdrlr.paper import cells as experiments
-from wdrlr.paper import notebook, runtimes, variants
+from wdrlr.paper import notebook, paths, runtimes, variants
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.notebook import check_parameters
 from wdrlr.paper.protocols import PROTOCOLS
@@ -170,7 +170,7 @@ def test_a_folder_that_can_be_made_leaves_no_trace_of_the_trial(tmp_path):
 
 def test_the_project_s_folders_are_meant_by_an_empty_text(tmp_path, monkeypatch):
     (tmp_path / "figures").write_text("a file")
-    monkeypatch.setattr(notebook, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     assert str(tmp_path / "figures") in notebook.figures_folder("")
     assert str(tmp_path / "figures" / "results") in notebook.results_folder(True)("")
 

@@ -58,7 +58,7 @@ def test_the_stamp_covers_solvers_and_recipes():
     covered = tuple(f"{name}." for name in named)
     without = {name for name in loaded if name.startswith("wdrlr") and not f"{name}.".startswith(covered)}
     stored = {f"wdrlr.paper.{name}" for name in ("results", "store", "printed", "paths", "dask_workers")}
-    assert without <= {"wdrlr", "wdrlr.files", "wdrlr.paper"} | stored
+    assert without <= {"wdrlr", "wdrlr.extras", "wdrlr.files", "wdrlr.paper"} | stored
     assert {"wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.paper.cells"} <= named
     for package, module in (("wdrlr.solvers.interior_point", "kernels"), ("wdrlr.data_prep.recipes", "car")):
         assert package in named and (results.files(package) / f"{module}.py").is_file()

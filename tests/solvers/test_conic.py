@@ -131,7 +131,9 @@ def test_a_licence_that_cannot_be_checked_out_for_other_reasons_is_no_reason_to_
 def test_without_the_package_clarabel_is_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "mosek", None)
     assert conic.choose_conic_solver() == "CLARABEL"
-    assert conic.mosek_licence() == "the package mosek is not installed"
+    assert conic.mosek_licence().startswith("it needs the package mosek: pip install 'wdrlr[mosek]'")
+    with pytest.raises(ValueError, match='conic_solver="MOSEK" cannot be used: it needs the package mosek: pip'):
+        conic.choose_conic_solver("MOSEK")
 
 
 def test_unknown_names_are_refused():

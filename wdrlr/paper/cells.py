@@ -24,12 +24,12 @@ import pandas as pd
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from wdrlr.datasets import load_dataset
 from wdrlr.estimators.cross_validation import choose_point
 from wdrlr.estimators.formulation import Formulation, Posed
 from wdrlr.estimators.solving import Solving
+from wdrlr.extras import required
 from wdrlr.paper.methods import METHODS, Method
 from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS, TEST_SHARE, Protocol
 from wdrlr.paper.results import load_rows, other_versions, save_rows, to_frame, versions
@@ -141,7 +141,7 @@ def run_cells(
     ValueError
         If `n_jobs`, `backend` or `scheduler` is invalid, or a data set is unknown or unreadable.
     ImportError
-        If dask is wanted and not installed.
+        If dask is wanted and not installed, or a package of the extra "notebooks" is not.
     ConnectionError
         If no scheduler answers or it has no workers, before any work; or if it goes away. Finished cells are saved.
     RuntimeError
@@ -155,6 +155,7 @@ def run_cells(
         raise ValueError("n_jobs must not be 0; use 1 for one worker or -1 for one per core")
     if scheduler and backend != "dask":
         raise ValueError(f"scheduler {scheduler!r} is for backend 'dask', not {backend!r}")
+    tqdm = required("tqdm.auto", "run_cells", "notebooks").tqdm
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         load_dataset(dataset)  # raises before any work if it cannot be read
 

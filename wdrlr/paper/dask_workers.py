@@ -13,6 +13,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wdrlr.extras import required
 from wdrlr.paper.results import versions
 
 if TYPE_CHECKING:
@@ -46,14 +47,7 @@ def connected(scheduler: str) -> Iterator[Client]:
     RuntimeError
         If a worker has other versions, or cannot import this package.
     """
-    try:
-        import dask
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "backend 'dask' needs the packages dask and distributed: pip install 'wdrlr[dask]' "
-            "(in a checkout: pip install -e '.[dask]')"
-        ) from error
+    dask, _ = (required(package, "backend 'dask'", "dask") for package in ("dask", "distributed"))
     # Without an address, a Client would start a new cluster on this machine.
     address = scheduler or dask.config.get("scheduler-address", None)
     if not address:

@@ -20,8 +20,9 @@ from typing import Any
 from joblib import cpu_count
 
 from wdrlr.datasets import DATASETS
+from wdrlr.extras import required
 from wdrlr.paper.counts import datasets_for
-from wdrlr.paper.paths import project_root
+from wdrlr.paper.paths import NoProjectError, chosen_folder
 from wdrlr.paper.printed import TABLES, published_values
 
 Kind = Callable[[Any], str]
@@ -78,6 +79,8 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
         If a value was passed for an unknown parameter, or a parameter has no value or no kind.
     ValueError
         If a value is not of its kind.
+    ImportError
+        If the extra "notebooks" is not installed.
     """
     warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
     history = [(source, _parse(source)) for source in namespace.get("In", [])]
@@ -101,6 +104,8 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
         value = namespace[name]
         if wanted := _kind(name, declared[name], namespace)(value):
             raise ValueError(f"parameter {name!r} must be {wanted}, got {value!r} ({type(value).__name__}).")
+    for module in ("filelock", "seaborn", "tqdm"):  # used by later cells, some of them after minutes
+        required(module, "a notebook", "notebooks")
     return {name: namespace[name] for name in declared}
 
 
@@ -317,26 +322,29 @@ def scheduler(backend: Any) -> Kind:
 
 def figures_folder(value: Any) -> str:
     """A folder to write into, created later if necessary; "" is the project's."""
-    return _folder(value, project_root() / "figures", written=True)
+    return _folder(value, "figures", written=True)
 
 
 def results_folder(compute_missing: Any) -> Kind:
     """A folder of rows, which must exist if nothing is computed; "" is the project's."""
-    return lambda value: _folder(value, project_root() / "figures" / "results", written=compute_missing is not False)
+    return lambda value: _folder(value, "figures/results", written=compute_missing is not False)
 
 
-def _folder(value: Any, default: Path, *, written: bool) -> str:
+def _folder(value: Any, default: str, *, written: bool) -> str:
     if not isinstance(value, str):
         return "the path of a folder as text, or empty"
+    folder = Path(default)
     try:
-        folder = Path(value).expanduser().resolve() if value else default
+        folder = chosen_folder(value, default)
         if written:
             _try_to_write(folder)
         elif not folder.is_dir():
             return f"an existing folder, unless compute_missing is True (there is no folder {folder})"
+    except NoProjectError as error:
+        return f"the path of a folder ({error})"
     except (OSError, RuntimeError, ValueError) as error:  # the last two: ~ of an unknown user, a null character
         reason = getattr(error, "strerror", None) or error
-        return f"a folder that exists or can be made, and is writable ({value or default}: {reason}); name another"
+        return f"a folder that exists or can be made, and is writable ({value or folder}: {reason}); name another"
     return ""
 
 

@@ -7,7 +7,7 @@ import re
 import threading
 from collections import Counter
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from platform import machine, python_version
@@ -61,8 +61,9 @@ _STAMPED = (
 )
 """The packages and modules that a number can depend on."""
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
+_ABSENT = "-"
 # A row ends with its versions, and these end with a number that always has three parts, so that truncation is detected.
-_ALL_VERSIONS = re.compile(rf"python=\S+ wdrlr=\S+( \S+=\S+)* {_PACKAGES[-1]}=\d+\.\d+\.\d\S*")
+_ALL_VERSIONS = re.compile(rf"python=\S+ wdrlr=\S+( \S+=\S+)* {_PACKAGES[-1]}=({_ABSENT}|\d+\.\d+\.\d\S*)")
 # Python 3.11 cannot parse two sources at the same time: threads of a dask worker would get a SystemError.
 _ONE_TREE_AT_A_TIME = threading.Lock()
 
@@ -71,10 +72,18 @@ _ONE_TREE_AT_A_TIME = threading.Lock()
 def versions() -> str:
     """The versions that a number can depend on, as "name=version" separated by blanks.
 
-    The version of wdrlr ends in "+" and the stamp of its sources, which change more often than the version.
+    The version of wdrlr ends in "+" and the stamp of its sources, which change more often than the version. A package
+    that is not installed has "-".
     """
-    packages = [f"wdrlr={version('wdrlr')}+{source_stamp()}", *(f"{name}={version(name)}" for name in _PACKAGES)]
+    packages = [f"wdrlr={version('wdrlr')}+{source_stamp()}", *(f"{name}={_installed(name)}" for name in _PACKAGES)]
     return " ".join([f"python={python_version()}", *packages])
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return _ABSENT
 
 
 def source_stamp() -> str:

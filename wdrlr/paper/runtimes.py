@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
+from wdrlr.extras import required
 from wdrlr.model.cuts import count_all_cuts
 from wdrlr.model.problem import Problem, merge_duplicates
 from wdrlr.paper.results import other_versions, processor, versions, versions_fault
@@ -235,6 +235,7 @@ def rows_for(
     stored = RUNTIMES.load(folder, keys)
     if compute_missing:
         check_writable(folder)
+        tqdm = required("tqdm.auto", "compute_missing", "notebooks").tqdm
         with threadpool_limits(1), tqdm(total=len(keys), unit="fit") as progress:
             for solver in SOLVERS:  # imports and compilation
                 solve(instance("1", "2", 12, 2, 0, 0.01, 0), solver, replace(setting, time_limit=np.inf))

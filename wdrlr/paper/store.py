@@ -17,8 +17,8 @@ from string import Formatter
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock, Timeout
 
+from wdrlr.extras import required
 from wdrlr.files import replace_file
 
 Row = dict[str, Any]
@@ -224,10 +224,12 @@ def locked(folder: Path) -> Iterator[None]:
     may write to the folder may lock it; the lock cannot be taken without write access to the lock file.
     """
     file = folder / ".lock.tmp"
+    filelock = required("filelock", "a store of rows", "notebooks")
     try:
-        lock = FileLock(file, timeout=_LOCK_SECONDS, mode=folder.stat().st_mode & 0o666, fallback_to_soft=False)
+        mode = folder.stat().st_mode & 0o666
+        lock = filelock.FileLock(file, timeout=_LOCK_SECONDS, mode=mode, fallback_to_soft=False)
         lock.acquire()
-    except Timeout as error:
+    except filelock.Timeout as error:
         raise TimeoutError(f"cannot lock {folder}: is another run writing there? Try again when it is done.") from error
     except OSError as error:
         raise _refused(file, error) from error

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from wdrlr.extras import installing, required
+
 if TYPE_CHECKING:
     import cvxpy as cp
 
@@ -105,7 +107,7 @@ def mosek_licence() -> str | None:
     try:
         import mosek
     except ModuleNotFoundError as error:
-        return "the package mosek is not installed" if error.name == "mosek" else _unusable(error)
+        return f"it needs the package mosek: {installing('mosek')}" if error.name == "mosek" else _unusable(error)
     except Exception as error:  # a shared library that is missing or does not fit raises what it likes
         return _unusable(error)
     try:
@@ -173,9 +175,10 @@ def solve(program: cp.Problem, conic_solver: str, seconds: float = np.inf) -> No
     ------
     ConicSolverError
         If the solver returns no point.
+    ImportError
+        If cvxpy is not installed.
     """
-    import cvxpy as cp  # not at the top: the default solver does without it
-
+    cp = _modelling(conic_solver)
     settings = SETTINGS[conic_solver]
     if np.isfinite(seconds) and conic_solver == "MOSEK":
         settings = {"mosek_params": {**settings["mosek_params"], "MSK_DPAR_OPTIMIZER_MAX_TIME": seconds}}
@@ -206,6 +209,8 @@ def solve_conic(program: ConicProgram, conic_solver: str, deadline: float = np.i
         If the solver was stopped.
     ConicSolverError
         If it returns no point.
+    ImportError
+        If it is not installed, or cvxpy is not.
     """
     seconds = deadline - perf_counter()
     if seconds <= 0:
@@ -214,8 +219,7 @@ def solve_conic(program: ConicProgram, conic_solver: str, deadline: float = np.i
 
 
 def _with_clarabel(program: ConicProgram, conic_solver: str, seconds: float) -> ConicPoint:
-    import clarabel  # here, as cvxpy below: the default solver does without them
-
+    clarabel = required("clarabel", f"conic_solver={conic_solver!r}", "conic")
     cones = [clarabel.ZeroConeT(program.zero), clarabel.NonnegativeConeT(program.nonnegative)]
     cones += [clarabel.SecondOrderConeT(size) for size in program.second_order]
     cones += [clarabel.ExponentialConeT()] * program.exponential
@@ -232,9 +236,12 @@ def _with_clarabel(program: ConicProgram, conic_solver: str, seconds: float) -> 
     return ConicPoint(np.array(found.x), found.obj_val, np.array(found.z[:linear]))
 
 
-def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> ConicPoint:
-    import cvxpy as cp
+def _modelling(conic_solver: str) -> Any:
+    return required("cvxpy", f"conic_solver={conic_solver!r}", "conic")
 
+
+def _with_cvxpy(program: ConicProgram, conic_solver: str, seconds: float) -> ConicPoint:
+    cp = _modelling(conic_solver)
     x = cp.Variable(program.q.size)
     value = program.h - sp.csr_array(program.A) @ x
     ends = np.cumsum([program.zero, program.nonnegative, *program.second_order])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
+from wdrlr.extras import required
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.solvers.conic import choose_conic_solver
@@ -90,6 +91,8 @@ def chosen_solver(solver: str | Solver, p: float, norm: str) -> Solver:
     ------
     ValueError
         If there is none, or if it does not handle them.
+    ImportError
+        If it uses a conic solver, and there is none.
     """
     if isinstance(solver, Solver):
         return solver
@@ -100,6 +103,9 @@ def chosen_solver(solver: str | Solver, p: float, norm: str) -> Solver:
     if chosen not in able:
         others = _listed(other.name for other in able)
         raise ValueError(f"the solver {solver!r} does not handle p = {p} with the norm {norm!r}; use {others}.")
+    if chosen.conic:
+        asked = f"solver={chosen.name!r}"
+        required("clarabel", asked if solver == chosen.name else f"p = {p}, which takes {asked},", "conic")
     return chosen
 
 
