@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: table1 test lint format docs datasets fingerprint clean
+.PHONY: table1 test lint format docs datasets fingerprint dist constraints clean
 
 table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
 	mkdir -p $(OUT)
@@ -41,10 +41,26 @@ fingerprint: .venv/installed  ## Hashes of the coefficients of some 300 fits; on
 	$(BIN)/python -m benchmarks.fingerprint \
 	    $(if $(wildcard $(OUT)/fingerprint.csv),--against,--output) $(OUT)/fingerprint.csv
 
+dist: .venv/installed  ## The source distribution and the wheel, checked, in dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m check_wheel_contents dist/*.whl
+
+constraints: .venv/installed  ## constraints.txt: the versions in .venv, which computed the rows, and those of the other extras
+	mkdir -p $(OUT)
+	$(BIN)/python -m pip freeze --all --exclude-editable > $(OUT)/installed.txt
+	$(PYTHON) -m venv --clear $(OUT)/full
+	$(OUT)/full/bin/python -m pip install --quiet --constraint $(OUT)/installed.txt --editable '.[all,test]'
+	$(BIN)/python -c "import platform as p; print('#', p.python_implementation(), p.python_version(), p.system(), p.machine())" \
+	    > constraints.txt
+	$(OUT)/full/bin/python -m pip freeze --all --exclude pip --exclude-editable >> constraints.txt
+	rm -rf $(OUT)/full
+
 clean:
 	rm -rf .venv build dist *.egg-info out docs/_build docs/notebooks
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[test]'

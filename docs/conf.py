@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 project = "wdrlr"
 author = "The wdrlr developers"
 release = importlib.metadata.version("wdrlr")
+urls = dict(line.split(", ") for line in importlib.metadata.metadata("wdrlr").get_all("Project-URL", []))
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build"]
 default_role = "code"
@@ -31,7 +32,11 @@ html_theme = "furo"
 html_title = "wdrlr"
 html_show_copyright = False
 html_show_sourcelink = False
-html_theme_options = {"source_repository": ""}
+html_baseurl = urls.get("Documentation", "")
+html_theme_options = {"source_repository": urls.get("Repository", "")}
+if urls:
+    html_theme_options |= {"source_branch": "main", "source_directory": "docs/"}
+    html_theme_options["announcement"] = f'<a href="{urls["Binder"]}">Run the notebooks on Binder</a>'
 
 # The notebooks are shown as they were committed, with their outputs; the tests of notebooks/ run them.
 nb_execution_mode = "off"

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import wdrlr
 
@@ -47,6 +48,18 @@ def test_the_extra_all_is_all_but_those_of_developers():
     others = PYPROJECT["optional-dependencies"].keys() - {"all", "docs", "test"}
     assert others == {"conic", "dask", "data", "mosek", "notebooks"}
     assert set().union(*map(requirements, others)) == requirements("all")
+
+
+def test_the_constraints_are_versions_of_all_requirements_within_their_bounds():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert re.fullmatch(r"# CPython 3\.\d+\.\d+ \w+ \w+", lines[0])
+    pinned = {}
+    for line in lines[1:]:
+        ((name, version),) = re.findall(r"^([\w.-]+)==([\w.+!]+)$", line)
+        pinned[canonicalize_name(name)] = version
+    for line in {*PYPROJECT["dependencies"], *requirements("all"), *requirements("test")}:
+        requirement = Requirement(line)
+        assert requirement.specifier.contains(pinned[requirement.name]), line
 
 
 def test_bounds_stand_in_one_place():
