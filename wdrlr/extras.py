@@ -1,6 +1,8 @@
 """Packages that only some options need: they are imported when they are used, and missed in one way."""
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -22,13 +24,14 @@ def required(module: str, needed_by: str, extra: str) -> Any:
         If the package is not installed: the message says what to install. One that is installed and does not work
         speaks for itself.
     """
-    package = module.partition(".")[0]
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):  # but what it imports
-            raise
-        raise ImportError(f"{needed_by} needs the package {package}: {installing(extra)}", name=package) from error
+    check_installed(module.partition(".")[0], needed_by, extra)
+    return import_module(module)
+
+
+def check_installed(package: str, needed_by: str, extra: str) -> None:
+    """Raise the error of ``required`` if a package is not installed, without importing it."""
+    if sys.modules.get(package) is None and find_spec(package) is None:
+        raise ImportError(f"{needed_by} needs the package {package}: {installing(extra)}", name=package)
 
 
 def installing(extra: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from joblib import cpu_count
 
 from wdrlr.datasets import DATASETS
-from wdrlr.extras import required
+from wdrlr.extras import check_installed
 from wdrlr.paper.counts import datasets_for
 from wdrlr.paper.paths import NoProjectError, chosen_folder
 from wdrlr.paper.printed import TABLES, published_values
@@ -104,8 +104,8 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
         value = namespace[name]
         if wanted := _kind(name, declared[name], namespace)(value):
             raise ValueError(f"parameter {name!r} must be {wanted}, got {value!r} ({type(value).__name__}).")
-    for module in ("filelock", "seaborn", "tqdm"):  # used by later cells, some of them after minutes
-        required(module, "a notebook", "notebooks")
+    for package in ("filelock", "matplotlib", "seaborn", "tqdm"):  # for later cells, some of which wait for minutes
+        check_installed(package, "a notebook", "notebooks")
     return {name: namespace[name] for name in declared}
 
 

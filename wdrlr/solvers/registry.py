@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
-from wdrlr.extras import required
+from wdrlr.extras import check_installed
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.column_constraint import Easing, solve_column_constraint, solve_monolithic
 from wdrlr.solvers.conic import choose_conic_solver
@@ -105,7 +105,7 @@ def chosen_solver(solver: str | Solver, p: float, norm: str) -> Solver:
         raise ValueError(f"the solver {solver!r} does not handle p = {p} with the norm {norm!r}; use {others}.")
     if chosen.conic:
         asked = f"solver={chosen.name!r}"
-        required("clarabel", asked if solver == chosen.name else f"p = {p}, which takes {asked},", "conic")
+        check_installed("clarabel", asked if solver == chosen.name else f"p = {p}, which takes {asked},", "conic")
     return chosen
 
 
