@@ -1,10 +1,8 @@
-"""What of the package's metadata follows from the address of the repository, which pyproject.toml has in one place."""
+"""What follows from the address in pyproject.toml: the URLs, which docs/conf.py reads too, and those of pictures."""
 
 import re
 import tomllib
 from pathlib import Path
-
-from setuptools import setup
 
 ROOT = Path(__file__).parent
 readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,4 +22,7 @@ if repository:
     }
     readme = re.sub(r"(!\[[^]]*\]\()(?!https:)", rf"\g<1>{repository}/raw/HEAD/", readme)
 
-setup(long_description=readme, long_description_content_type="text/markdown", project_urls=urls)
+if __name__ == "__main__":
+    from setuptools import setup
+
+    setup(long_description=readme, long_description_content_type="text/markdown", project_urls=urls)

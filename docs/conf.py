@@ -18,11 +18,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
+from setup import urls  # noqa: E402, setup.py of the project
 
 project = "wdrlr"
 author = "The wdrlr developers"
 release = importlib.metadata.version("wdrlr")
-urls = dict(line.split(", ") for line in importlib.metadata.metadata("wdrlr").get_all("Project-URL", []))
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build"]
 default_role = "code"

@@ -138,12 +138,17 @@ def test_all_addresses_follow_from_one(project, tmp_path, address):
     metadata = project_wheel_metadata(with_address(project, tmp_path, address), isolated=False)
     urls = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
     picture = re.search(r"!\[[^]]*\]\((.*?)\)", metadata.get_payload())[1]
+    settings = ("html_baseurl", "html_theme_options")
+    code = f"import runpy; conf = runpy.run_path('docs/conf.py'); print(*map(conf.get, {settings}), sep='\\n')"
+    pages, theme = run(sys.executable, "-c", code, cwd=tmp_path).splitlines()
     if not address:
+        assert (pages, theme) == ("", "{'source_repository': ''}")
         assert urls == {} and picture == "figures/figure3_all_code.png"
         return
     assert (ROOT / picture.removeprefix(f"{ADDRESS}/raw/HEAD/")).is_file() and picture.startswith(ADDRESS)
     assert (ROOT / urls["Changelog"].removeprefix(f"{ADDRESS}/blob/HEAD/")).is_file()
     assert urls["Repository"] == ADDRESS and urls["Documentation"] == "https://some.one.github.io/robust/"
+    assert pages == urls["Documentation"] and f"'source_repository': '{ADDRESS}'" in theme and urls["Binder"] in theme
     where, notebook = urls["Binder"].split("?labpath=")
     assert where.endswith("/gh/Some.One/robust/HEAD") and (ROOT / notebook.replace("%2F", "/")).is_file()
 
@@ -159,8 +164,9 @@ def with_address(project, folder, address):
     """A copy of what the metadata are made of, under another address."""
     for name in ("wdrlr", "data_prep"):
         shutil.copytree(project / name, folder / name)
-    for name in ("LICENSE", "MANIFEST.in", "README.md", "setup.py"):
-        shutil.copy(project / name, folder)
+    for name in ("LICENSE", "MANIFEST.in", "README.md", "setup.py", "docs/conf.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(project / name, folder / name)
     text = (project / "pyproject.toml").read_text()
     text, count = re.subn(r'(?m)^repository = ".*"$', f'repository = "{address}"', text)
     assert count == 1
