@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import random_problem
 from wdrlr.estimators.solving import Solving, at
+from wdrlr.solvers import column_constraint
+from wdrlr.solvers.conic import OutOfTime
+from wdrlr.solvers.programs import solve_program
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0])
@@ -37,6 +41,26 @@ def test_a_path_of_a_solver_that_takes_no_start_is_its_fits():
     problems = [at(unit, radius, 0.01) for radius in (0.02, 0.05)]
     for found, alone in zip(Solving().solve_path(problems), Solving().solve_all(problems), strict=True):
         np.testing.assert_array_equal(found.b, alone.b)
+
+
+def test_out_of_time_the_remedy_is_time_and_not_max_iter(monkeypatch):
+    problem = random_problem(11, N=30, n=0, n_levels=(2,) * 6, label_cost=6.0, radius=0.2)
+    clock = [0.0]
+    monkeypatch.setattr(column_constraint, "perf_counter", lambda: clock[0])
+
+    def until_the_deadline(problem, cuts, form, conic_solver, deadline):
+        if clock[0] >= deadline:
+            raise OutOfTime("no time is left")
+        clock[0] += 1.0
+        return solve_program(problem, cuts, form, conic_solver)
+
+    monkeypatch.setattr(column_constraint, "solve_program", until_the_deadline)
+    with pytest.warns(ConvergenceWarning, match="raise the time_limit in solver_options") as caught:
+        Solving("column-constraint", {"time_limit": 4.0, "all_violated": False}).fit(problem)
+    assert "max_iter" not in str(caught[0].message)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter") as caught:
+        Solving("column-constraint", {"all_violated": False}, max_iter=4).fit(problem)
+    assert "time" not in str(caught[0].message)
 
 
 def test_a_start_of_another_length_is_none():

@@ -140,10 +140,14 @@ def warn_if_uncertified(solution: Solution, tol: float) -> None:
             stacklevel=3,
         )
     elif not solution.gap <= tol:
+        remedy = (
+            'The time was up: raise the time_limit in solver_options, for example solver_options={"time_limit": 300.0}.'
+            if solution.out_of_time
+            else "Raise max_iter, and rescale columns of very large numbers."
+        )
         warnings.warn(
             f"the objective is only certified to {solution.gap:.1e}, not to tol={tol:.1e}: it is "
-            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. "
-            "Raise max_iter, and rescale columns of very large numbers.",
+            f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. {remedy}",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -146,13 +146,15 @@ def solve_column_constraint(
     bounds: list[tuple[float, float]] = []
     upper = np.inf
     separation_seconds = solver_seconds = 0.0
+    out_of_time = False
     while True:
         start = perf_counter()
         try:
             program, solved = programs.solve(problem, cuts), cuts
-        except ConicSolverError:
+        except ConicSolverError as error:
             if not bounds:
                 raise
+            out_of_time = isinstance(error, OutOfTime)
             break
         solver_seconds += perf_counter() - start
 
@@ -182,6 +184,7 @@ def solve_column_constraint(
         solution,
         n_rounds=len(bounds),
         bounds=tuple(bounds),
+        out_of_time=out_of_time,
         separation_seconds=separation_seconds,
         solver_seconds=solver_seconds + solution.solver_seconds,
     )

@@ -41,6 +41,8 @@ class Solution:
     ambiguity : float
         How far, on average over the samples, probabilities of coefficients with an objective of at most ``upper`` can
         be from those of b; see ``certificate.ambiguity``. 1 if nothing is known.
+    out_of_time : bool
+        Whether it is a time limit that ended the search.
     """
 
     b: np.ndarray
@@ -54,6 +56,7 @@ class Solution:
     certificate_seconds: float = 0.0
     bounds: tuple[tuple[float, float], ...] = ()
     ambiguity: float = 1.0
+    out_of_time: bool = False
 
     @property
     def gap(self) -> float:
