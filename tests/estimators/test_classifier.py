@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from wdrlr import (
@@ -20,6 +21,7 @@ from wdrlr import (
     WassersteinLogisticRegressionCV,
     fit_path,
     load_dataset,
+    radius_max,
 )
 from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.problem import Problem, merge_duplicates
@@ -121,6 +123,99 @@ def test_weights_are_repeated_rows():
     repeated = WassersteinLogisticRegression().fit(X.loc[X.index.repeat(weights)], np.repeat(y, weights))
     assert weighted.objective_ == pytest.approx(repeated.objective_, abs=1e-9)
     assert np.allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+
+
+CLASS_WEIGHT = {"no": 0.3, "yes": 2.5}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_class_weights_are_sample_weights_to_the_bit(options):
+    X, y = mixed_data()
+    given = np.random.default_rng(2).random(len(y))
+    for sample_weight in (None, given):
+        meant = np.array([CLASS_WEIGHT[label] for label in y]) * (1.0 if sample_weight is None else sample_weight)
+        by_class = WassersteinLogisticRegression(class_weight=CLASS_WEIGHT, **options).fit(X, y, sample_weight)
+        by_sample = WassersteinLogisticRegression(**options).fit(X, y, meant)
+        assert by_class.class_weight_.tolist() == [0.3, 2.5] and by_sample.class_weight_.tolist() == [1.0, 1.0]
+        for name in ("coef_", "intercept_", "objective_", "lower_bound_"):
+            assert np.array_equal(getattr(by_class, name), getattr(by_sample, name))
+        assert by_class.worst_case_loss(X, y, sample_weight) == by_sample.worst_case_loss(X, y, meant)
+
+
+def test_class_weights_in_paths_radii_and_reports_are_sample_weights():
+    X, y = mixed_data()
+    meant = np.array([CLASS_WEIGHT[label] for label in y])
+    by_class, by_sample = (
+        fit_path(X, y, [0.0, 0.01, 0.1], [0.0, 0.01], **options)
+        for options in ({"class_weight": CLASS_WEIGHT}, {"sample_weight": meant})
+    )
+    pd.testing.assert_frame_equal(by_class, by_sample, check_exact=True)
+    assert radius_max(X, y, class_weight=CLASS_WEIGHT) == radius_max(X, y, sample_weight=meant)
+    by_class = WassersteinLogisticRegression(class_weight=CLASS_WEIGHT).fit(X, y)
+    by_sample = WassersteinLogisticRegression().fit(X, y, meant)
+    atoms = by_class.worst_case_distribution(X, y)
+    pd.testing.assert_frame_equal(atoms, by_sample.worst_case_distribution(X, y, meant), check_exact=True)
+    ranges = by_class.prediction_range(X[:2], X, y)
+    pd.testing.assert_frame_equal(ranges, by_sample.prediction_range(X[:2], X, y, meant), check_exact=True)
+
+
+def test_class_weights_of_other_data_are_those_of_the_fit():
+    X, y = mixed_data()
+    model = WassersteinLogisticRegression(class_weight="balanced").fit(X, y)
+    loss = -model.predict_log_proba(X)[np.arange(len(y)), (y == "yes").astype(int)]
+    few = np.concatenate([np.flatnonzero(y == "no"), np.flatnonzero(y == "yes")[:3]])
+    weights = model.class_weight_[(y[few] == "yes").astype(int)]
+    model.set_params(radius=0.0, class_weight=None)
+    assert model.worst_case_loss(X.iloc[few], y[few]) == pytest.approx(np.average(loss[few], weights=weights))
+    only = y == "yes"
+    assert model.worst_case_loss(X[only], y[only]) == pytest.approx(loss[only].mean())
+
+
+@pytest.mark.parametrize("size", [1.0, 1e307])
+def test_balanced_classes_weigh_the_same_as_in_scikit_learn(size):
+    X, y = mixed_data()
+    counts = np.random.default_rng(0).integers(0, 4, len(y))
+    model = WassersteinLogisticRegression(class_weight="balanced").fit(X, y, counts * size)
+    expected = compute_class_weight("balanced", classes=model.classes_, y=y, sample_weight=counts)
+    np.testing.assert_allclose(model.class_weight_, expected, rtol=1e-14)
+    totals = [weight * counts[y == label].sum() for weight, label in zip(expected, model.classes_, strict=True)]
+    assert totals[0] == pytest.approx(totals[1])
+    as_dict = dict(zip(model.classes_, model.class_weight_, strict=True))
+    assert clone(model).set_params(class_weight=as_dict).fit(X, y, counts * size).coef_.tolist() == model.coef_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "words"),
+    [
+        ({"yes": 2.0, "No": 1.0}, "class_weight names 'No', but the classes are 'no', 'yes'"),
+        ({"yes": -1.0}, "class_weight has -1.0; use numbers"),
+        ({"yes": np.inf}, "class_weight has inf; use numbers"),
+        ({"yes": "2"}, "class_weight has '2'; use numbers"),
+        ({"yes": 0.0}, "positive weight are all of one class"),
+        ("even", "'class_weight' parameter"),
+        ({"yes": 1e308}, "sample_weight times class_weight is too large"),
+    ],
+)
+def test_bad_class_weights_are_named(class_weight, words):
+    X, y = mixed_data(20)
+    for kind in (WassersteinLogisticRegression, WassersteinLogisticRegressionCV):
+        with pytest.raises(ValueError, match=words):
+            kind(class_weight=class_weight).fit(X, y, np.full(20, 10.0))
+
+
+def test_a_class_without_weight_has_no_balance():
+    X, y = mixed_data(20)
+    with pytest.raises(ValueError, match="positive weight are all of one class"):
+        WassersteinLogisticRegression(class_weight="balanced").fit(X, y, (y == "yes").astype(float))
+
+
+def test_log_probabilities_do_not_underflow():
+    X, y = mixed_data()
+    model = WassersteinLogisticRegression().fit(X, y)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-12)
+    far = X[:1].assign(size=1e4)
+    assert model.predict_proba(far)[0, 0] == 0.0
+    assert model.predict_log_proba(far)[0, 0] == pytest.approx(-model.decision_function(far)[0])
 
 
 def test_merging_duplicates_keeps_the_objective():

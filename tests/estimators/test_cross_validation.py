@@ -3,10 +3,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.metrics import log_loss, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.test_classifier import mixed_data
@@ -116,6 +117,95 @@ def test_weights_count_in_fits_and_errors():
         b = WassersteinLogisticRegressionCV(RADII, cv=repeated, scoring=scoring).fit(X.iloc[origin], y[origin])
         assert np.allclose(a.cv_errors_, b.cv_errors_, atol=1e-4)
         assert a.objective_ == pytest.approx(b.objective_, abs=1e-9)
+
+
+def test_class_weights_count_in_every_fit_and_in_no_error():
+    X, y = categorical_data()
+    weight = {"no": 1.0, "yes": 4.0}
+    for options in ({}, {"p": 2.0}):
+        model = WassersteinLogisticRegressionCV(RADII, PENALTIES, cv=4, class_weight=weight, **options).fit(X, y)
+        plain = WassersteinLogisticRegression(class_weight=weight, **options)
+        search = GridSearchCV(plain, {"radius": RADII, "l1_penalty": PENALTIES}, cv=4).fit(X, y)
+        expected = pd.DataFrame(search.cv_results_).sort_values(["param_radius", "param_l1_penalty"])
+        assert np.allclose(model.cv_results_["error"], 1 - expected["mean_test_score"])
+        plain.set_params(radius=model.radius_, l1_penalty=model.l1_penalty_).fit(X, y)
+        assert model.coef_.tolist() == plain.coef_.tolist() and model.class_weight_.tolist() == [1.0, 4.0]
+    meant = np.where(y == "yes", 4.0, 1.0)
+    one = [0.03]
+    by_class, by_sample = (
+        WassersteinLogisticRegressionCV(one, class_weight=given).fit(X, y, weights)
+        for given, weights in ((weight, None), (None, meant))
+    )
+    assert by_class.coef_.tolist() == by_sample.coef_.tolist()
+    assert by_class.cv_results_["gap"].tolist() == by_sample.cv_results_["gap"].tolist()
+    assert by_class.cv_errors_ != by_sample.cv_errors_
+    by_scorer = clone(by_class).set_params(scoring=lambda model, X, y: model.score(X, y) - 1).fit(X, y)
+    assert np.allclose(by_scorer.cv_errors_, by_class.cv_errors_)
+
+
+def grouped_data():
+    X, y = categorical_data()
+    return X, y, np.arange(len(y)) // 4
+
+
+def test_groups_stay_together():
+    X, y, groups = grouped_data()
+    splits = list(GroupKFold(3).split(X, y, groups))
+    listed = WassersteinLogisticRegressionCV(RADII, cv=splits).fit(X, y)
+    for routing in (False, True):
+        with sklearn.config_context(enable_metadata_routing=routing):
+            for given in (groups, groups.tolist(), pd.Series(groups)):
+                model = WassersteinLogisticRegressionCV(RADII, cv=GroupKFold(3)).fit(X, y, groups=given)
+                pd.testing.assert_frame_equal(model.cv_results_, listed.cv_results_)
+    with pytest.raises(ValueError, match="groups"):
+        WassersteinLogisticRegressionCV(RADII, cv=GroupKFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        WassersteinLogisticRegressionCV(RADII, cv=GroupKFold(3)).fit(X, y, groups=groups[1:])
+    with pytest.warns(UserWarning, match="groups parameter is ignored by StratifiedKFold"):
+        WassersteinLogisticRegressionCV(RADII).fit(X, y, groups=groups)
+
+
+def test_metadata_go_where_they_are_requested():
+    X, y, groups = grouped_data()
+    weights = np.random.default_rng(0).random(len(y))
+    seen = []
+
+    def cost(y, predicted, price=None, sample_weight=None):
+        seen.append((price, sample_weight))
+        return -np.mean(np.where(y != predicted, price, 0.0))
+
+    scorer = make_scorer(cost)
+    price = np.random.default_rng(1).random(len(y))
+    splits = list(GroupKFold(3).split(X, y, groups))
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        WassersteinLogisticRegressionCV(RADII, cv=splits, scoring=scorer).fit(X, y, price=price)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = WassersteinLogisticRegressionCV(RADII, cv=GroupKFold(3), scoring=scorer)
+        with pytest.raises((TypeError, ValueError), match=r"price.* (not explicitly set as requested|not routed)"):
+            model.fit(X, y, groups=groups, price=price)
+        for with_weights in (False, True):
+            seen.clear()
+            scorer.set_score_request(price=True, sample_weight=with_weights)
+            model.fit(X, y, weights, groups=groups, price=price)
+            for number, (_, test) in enumerate(splits):
+                for price_of, weights_of in seen[number * len(RADII) : (number + 1) * len(RADII)]:
+                    np.testing.assert_array_equal(price_of, price[test])
+                    assert (weights_of is None) is not with_weights
+                    assert weights_of is None or weights_of.tolist() == weights[test].tolist()
+        with pytest.raises(TypeError, match="unexpected argument"):
+            model.fit(X, y, groups=groups, price=price, prize=price)
+
+
+def test_groups_reach_a_cross_validation_within_another():
+    X, y, groups = grouped_data()
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = WassersteinLogisticRegressionCV(RADII, cv=GroupKFold(3)).set_fit_request(sample_weight=False)
+        found = cross_validate(
+            inner, X, y, cv=GroupKFold(2), params={"groups": groups}, return_estimator=True, error_score="raise"
+        )
+    for (train, _), model in zip(GroupKFold(2).split(X, y, groups), found["estimator"], strict=True):
+        alone = clone(inner).fit(X.iloc[train], y[train], groups=groups[train])
+        pd.testing.assert_frame_equal(model.cv_results_, alone.cv_results_)
 
 
 def test_levels_are_those_of_the_whole_table_in_every_fold():

@@ -35,6 +35,12 @@ def test_what_was_solved_and_how_well():
     assert lines[model.get_feature_names_out()[largest]] == f"{model.coef_[0, largest]:+.4f}"
 
 
+def test_class_weights_are_told_where_there_are_some():
+    model = WassersteinLogisticRegression(class_weight={"yes": 2.5}).fit(X, Y)
+    assert told(model)["class weights"] == "'no' 1, 'yes' 2.5"
+    assert "class weights" not in told(WassersteinLogisticRegression().fit(X, Y))
+
+
 def test_an_uncertified_fit_says_so():
     with pytest.warns(ConvergenceWarning):
         model = WassersteinLogisticRegression(radius=0.1, label_cost=3.0, max_iter=1).fit(X, Y)

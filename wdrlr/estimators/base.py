@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import update_wrapper
 from numbers import Integral, Real
+from types import MethodType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
-from scipy.special import expit
+from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from wdrlr.estimators import report
+from wdrlr.estimators import report, slopes
+from wdrlr.estimators.column_checks import warn_of_columns
 from wdrlr.estimators.formulation import Formulation, Posed
 from wdrlr.estimators.solving import Solving
 from wdrlr.model import encoding as enc
@@ -32,6 +37,33 @@ from wdrlr.solvers.solution import Solution
 
 SAME_OBJECTIVE = 1e-9
 """Objectives closer than this are the same but for rounding."""
+
+SELECTORS, DIAGRAMS = "sklearn.feature_selection", "sklearn.utils._repr_html"
+"""The parts of scikit-learn that take slopes for columns: for a linear model's importances, for what it puts out."""
+
+
+def _asked_by(package: str) -> bool:
+    """Whether it is a module of this package that asks the caller of this function for an attribute."""
+    return str(sys._getframe(2).f_globals.get("__name__")).startswith(package)
+
+
+class _HiddenFrom:
+    """A method that one package of scikit-learn, which would misread it, is told does not exist."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def __call__(self, method: Callable) -> Self:
+        self.method = method
+        update_wrapper(self, method)
+        return self
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self.method
+        if _asked_by(self.package):
+            raise AttributeError(f"{self.method.__name__} is none of the methods that {self.package} looks for")
+        return MethodType(self.method, instance)
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):
@@ -58,6 +90,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         "handle_unknown": [StrOptions({"error", "ignore"})],
         "coef_bound": [None, Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
+        "class_weight": [None, StrOptions({"balanced"}), dict],
+        "check_columns": ["boolean"],
         "solver": [StrOptions({"auto"}), StrOptions(SOLVERS.keys())],
         "solver_options": [None, dict],
         "conic_solver": [StrOptions({"auto", *SETTINGS})],
@@ -105,10 +139,18 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)])
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities of both classes, exact also where these round to 0; shape (N, 2)."""
+        f = self.decision_function(X)
+        return np.column_stack([log_expit(-f), log_expit(f)])
+
     def worst_case_loss(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The largest expected log-loss of this model over the Wasserstein ball around the given data.
 
-        The coefficients are kept and lambda is minimised over anew; the penalty is not included.
+        The coefficients are kept and lambda is minimised over anew; the penalty is not included. Class weights are a
+        part of the loss, so they are those of the fit, ``class_weight_``, whatever the classes' shares in the given
+        data: a row weighs its sample weight times ``class_weight_`` of its label, divided by the sum over all rows.
+        So it is with all that takes X and y of other data.
 
         Raises
         ------
@@ -261,6 +303,52 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         ranges.attrs.update(tol=tol, budget=value + tol)
         return ranges
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """The slopes; shape (1, n + k)."""
+        # Selectors of scikit-learn take coef_ for one slope a column, in the table's order, and keep wrong columns
+        # where it is not. Without it they ask for feature_importances_.
+        if "coef_" not in self.__dict__ or (_asked_by(SELECTORS) and self.encoding_.categorical):
+            raise AttributeError(f"this {type(self).__name__} has no coef_")
+        return self.__dict__["coef_"]
+
+    @coef_.setter
+    def coef_(self, coef: np.ndarray) -> None:
+        self.__dict__["coef_"] = coef
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """By how much a change of one column can change f, in the order of the columns; shape (n_features_in_,).
+
+        Of a number it is the size of its slope, what a move by 1 changes; of a category the largest difference between
+        the scores of two of its levels.
+        """
+        check_is_fitted(self)
+        return slopes.importances(self.encoding_, self.formulation_.coding, self.coef_[0])
+
+    def coef_table(self) -> pd.DataFrame:
+        """The slopes, each with what it means.
+
+        Returns
+        -------
+        DataFrame with one row per entry of ``coef_``, in its order
+            ``feature``, the name of the column; ``level`` and ``reference``, the level that the slope belongs to and
+            the one that it is compared with, None for a number; ``rows``, how many rows of the fit have that level (for
+            a number, how many there are), not counting those with weight 0; ``slope``; ``odds_ratio``, the factor by
+            which the odds of the second class change from the reference to the level, or if the number grows by 1.
+
+        Examples
+        --------
+        >>> from wdrlr import WassersteinLogisticRegression
+        >>> X = pd.DataFrame({"colour": ["red", "red", "blue", "blue", "red", "blue"], "size": [1.0, 2, 3, 2, 1, 3]})
+        >>> model = WassersteinLogisticRegression(radius=0.1).fit(X, [0, 0, 1, 1, 0, 1])
+        >>> model.coef_table()[["feature", "level", "reference", "rows"]].to_numpy(dtype=object).tolist()
+        [['size', None, None, 6], ['colour', 'red', 'blue', 3]]
+        """
+        check_is_fitted(self)
+        return slopes.table(self.encoding_, self.formulation_.coding, self.coef_[0])
+
+    @_HiddenFrom(DIAGRAMS)
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the entries of ``coef_``; shape (n + k,)."""
         check_is_fitted(self)
@@ -297,7 +385,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         described = self.classes_, self.formulation_, self.encoding_, self.coef_, self.intercept_, self.solution_
         by_scorer = getattr(self, "scoring", None) is not None
-        return report.Fitted(type(self).__name__, *described, self.tol, getattr(self, "cv_results_", None), by_scorer)
+        cross_validated = getattr(self, "cv_results_", None), by_scorer
+        return report.Fitted(type(self).__name__, *described, self.tol, *cross_validated, self.class_weight_)
 
     def _formulation(self, **others: Any) -> Formulation:
         """The formulation that the parameters describe, with further fields from ``others``."""
@@ -311,7 +400,15 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
     def _posed(self, formulation: Formulation, X: Any, y: Any, sample_weight: Any) -> Posed:
         """The problem of the data to be fitted."""
-        return formulation.fit(*self._learn(X, y, sample_weight, formulation.categorical_features))
+        table, labels, weights = self._learn(X, y, sample_weight, formulation.categorical_features)
+        posed = formulation.fit(table, labels, self._by_class(labels, weights))
+        self._warn_of_columns(table, formulation, posed)
+        return posed
+
+    def _warn_of_columns(self, table: pd.DataFrame, formulation: Formulation, posed: Posed) -> None:
+        """Warn of columns that the model may take for something else than they are, unless that is switched off."""
+        if self.get_params(deep=False).get("check_columns"):
+            warn_of_columns(table, formulation, posed)
 
     def _fit_posed(self, formulation: Formulation, posed: Posed, start: Solution | None = None) -> Self:
         """Solve the problem, warn if necessary, and keep the solution."""
@@ -336,7 +433,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
     def _learn(
         self, X: Any, y: Any, sample_weight: Any, categorical_features: Any
     ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-        """Learn names and classes from the data; return X as a table, the labels -1 and +1, and the weights."""
+        """Learn names, classes and their weights; return X as a table, the labels -1 and +1, and the sample weights."""
         table = self._table(X, categorical_features, reset=True)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -345,7 +442,19 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(table)}, {len(y)}]")
         self.classes_ = _two_classes(y)
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
-        return table, labels, _weights(sample_weight, labels)
+        weights = _weights(sample_weight, labels)
+        self.class_weight_ = _class_weights(
+            self.get_params(deep=False).get("class_weight"), self.classes_, labels, weights
+        )
+        return table, labels, weights
+
+    def _by_class(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The sample weights times those of their classes; shape (N,)."""
+        with np.errstate(over="ignore"):
+            weights = weights * self.class_weight_[(labels > 0).astype(int)]
+        if not np.isfinite(weights).all():
+            raise ValueError("sample_weight times class_weight is too large for a float; divide one by its maximum.")
+        return weights
 
     def _pose(self, X: Any, y: Any, sample_weight: Any, merge: bool = True) -> Posed:
         """The problem of this model on other data, with its parameters as they are now but for those of ``coef_``."""
@@ -359,7 +468,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
         fitted = {name: getattr(self.formulation_, name) for name in ("coding", "fit_intercept")}
         formulation = replace(self.formulation_, **(self._parameters_of(Formulation) | fitted))
-        return formulation.pose(self.encoding_, table, labels, _weights(sample_weight, labels), merge)
+        weights = self._by_class(labels, _weights(sample_weight, labels))
+        return formulation.pose(self.encoding_, table, labels, weights, merge)
 
     def _table(self, X: Any, categorical_features: Any, reset: bool) -> pd.DataFrame:
         """X as a DataFrame, after scikit-learn's checks of shape and names."""
@@ -372,7 +482,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         if issparse(X):
             raise TypeError(
                 "Sparse data was passed for X, but dense data is required. Pass the categories themselves rather than "
-                "sparse dummies, which would be taken for numbers; or use '.toarray()'."
+                "sparse dummies, which would be taken for numbers: a ColumnTransformer hands them on as a table, with "
+                '"passthrough" and .set_output(transform="pandas"). Or use \'.toarray()\'.'
             )
         # Only columns named by the user can be categories in an array, so other arrays are checked as numbers; but the
         # columns of a boolean array are all categories, like those of a boolean DataFrame.
@@ -389,6 +500,24 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
 def _weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray:
     return _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weights of both classes; shape (2,)."""
+    if isinstance(class_weight, dict):
+        strange = [key for key in class_weight if key not in classes.tolist()]
+        if strange:
+            raise ValueError(f"class_weight names {enc.quoted(strange)}, but the classes are {enc.quoted(classes)}.")
+        values = [class_weight.get(label, 1.0) for label in classes.tolist()]
+        wrong = [value for value in values if not (isinstance(value, Real) and 0 <= float(value) < np.inf)]
+        if wrong:
+            raise ValueError(f"class_weight has {wrong[0]!r}; use numbers that are finite and not below 0.")
+        return np.array(values, dtype=float)
+    present = np.unique(labels[weights > 0])
+    if class_weight is None or len(present) < 2:  # of one class only, which is refused later
+        return np.ones(2)
+    # Divided, as their sum may be too large for a float.
+    return compute_class_weight(class_weight, classes=present, y=labels, sample_weight=weights / weights.max())
 
 
 def _plain_labels(y: Any) -> np.ndarray:
@@ -414,7 +543,10 @@ def _two_classes(y: np.ndarray) -> np.ndarray:
     pair = enc.look_alikes(classes)
     hint = f" y has labels that differ only in blanks or a dot: {enc.quoted(pair)}; clean them." if pair else ""
     if target != "binary":
-        raise ValueError(f"Only binary classification is supported. The type of the target is {target}.{hint}")
+        wrapped = " For more classes wrap this one: sklearn.multiclass.OneVsRestClassifier fits one per class."
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {target}.{hint or wrapped}"
+        )
     if hint:
         raise ValueError(hint.strip())
     if len(classes) < 2:

@@ -70,6 +70,11 @@ class WassersteinLogisticRegression(RobustClassifier):
     coef_bound : float or None, default None
         Bound on the size of every coefficient, the intercept included.
     fit_intercept : bool, default True
+    class_weight : dict, "balanced" or None, default None
+        As in scikit-learn: factors of the sample weights by class, those not in the dict 1; "balanced" gives both
+        classes the same total weight.
+    check_columns : bool, default True
+        Warn of columns that the model probably takes for something else than they are.
     solver : {"auto", "tailored", "column-constraint", "monolithic"}, default "auto"
         "tailored" is an interior-point method made for this problem with p = 1, "column-constraint" Algorithm 1 of
         the paper, "monolithic" the whole program of Theorem 1, exponential in the number of categorical features.
@@ -103,6 +108,10 @@ class WassersteinLogisticRegression(RobustClassifier):
         ``get_feature_names_out`` names them.
     intercept_ : ndarray of shape (1,)
     classes_ : ndarray of shape (2,)
+    class_weight_ : ndarray of shape (2,)
+        The weights of the classes; all 1 without ``class_weight``.
+    feature_importances_ : ndarray of shape (number of columns,)
+        By how much a change of each column can change f; see the notes.
     n_features_in_, feature_names_in_ : as in scikit-learn
     categories_ : list of ndarray
         The levels of each categorical feature.
@@ -123,11 +132,31 @@ class WassersteinLogisticRegression(RobustClassifier):
 
     Warns
     -----
+    ColumnWarning
+        Once for each of these: numbers that are only 0 and 1, flags or dummies; dummies that are features of their own;
+        a category with nearly a level a row; numbers as text; dates as text; columns under one norm with scales that
+        differ by a factor of 100 or more; levels that differ only in blanks or a dot. ``check_columns=False`` turns
+        all of them off.
     ConvergenceWarning
         If the certified gap is above ``tol``.
     SeparableDataWarning
         If there is no optimum: there is no radius, penalty or bound and the data are (quasi-)separable; or features
         that may not change separate them, there is no penalty or bound, and labels cannot be changed (label_cost=inf).
+
+    Notes
+    -----
+    Tables with text in scikit-learn's tools: Pipeline, ColumnTransformer (after ``.set_output(transform="pandas")``),
+    GridSearchCV, cross_validate, OneVsRestClassifier and CalibratedClassifierCV take them as they are, and so does
+    SelectFromModel, which selects columns by ``feature_importances_``: one for each column, in the table's order,
+    unlike ``coef_``, which is hidden from scikit-learn's selectors where there are categories.
+
+    BaggingClassifier makes arrays of tables, and refuses text before scikit-learn 1.9: give the positions of the
+    categories in ``categorical_features``, and leave ``max_features`` at 1.0. OneVsOneClassifier, RFE and
+    SequentialFeatureSelector read all columns as numbers, and refuse text before they ask the classifier: use
+    OneVsRestClassifier and SelectFromModel, or make codes of the text first (OrdinalEncoder), and name these in
+    ``categorical_features``: by position for OneVsOneClassifier, which keeps the columns in place, and only as "all"
+    for the other two, which do not. Where a fit sees a part of the rows, as in BaggingClassifier and
+    OneVsOneClassifier, use ``handle_unknown="ignore"``.
 
     Examples
     --------
@@ -159,6 +188,8 @@ class WassersteinLogisticRegression(RobustClassifier):
         handle_unknown: str = "error",
         coef_bound: float | None = None,
         fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        check_columns: bool = True,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         conic_solver: str = "auto",
@@ -181,6 +212,8 @@ class WassersteinLogisticRegression(RobustClassifier):
         self.handle_unknown = handle_unknown
         self.coef_bound = coef_bound
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.check_columns = check_columns
         self.solver = solver
         self.solver_options = solver_options
         self.conic_solver = conic_solver
@@ -202,7 +235,7 @@ class WassersteinLogisticRegression(RobustClassifier):
         y : array-like of shape (N,)
             Two classes of any dtype; the second one in sorted order is +1.
         sample_weight : array-like of shape (N,) or None
-            With weights, 1/N becomes w_i / sum(w) everywhere.
+            With weights, 1/N becomes w_i / sum(w) everywhere; w_i is the sample weight times that of the class.
 
         Raises
         ------

@@ -15,6 +15,15 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params
 
 from wdrlr.estimators.base import RobustClassifier
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
@@ -60,8 +69,8 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
         0, because no feature is of any use, 0 is the only one.
     l1_penalties : array-like of float, default (0,)
     cv : int, splitter or iterable of (train, test), default 5
-        As in scikit-learn; an int means stratified folds. For grouped rows pass the splits:
-        ``cv=list(GroupKFold().split(X, y, groups))``.
+        As in scikit-learn; an int means stratified folds. For grouped rows use a splitter such as ``GroupKFold()`` and
+        pass ``groups`` to ``fit``.
     scoring : str, callable or None, default None
         None: the error is the share of misclassified rows. Otherwise a scikit-learn scorer, and the error is minus its
         score; if fit has weights, it must accept ``sample_weight``.
@@ -70,7 +79,8 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
         Processes for the folds, as in scikit-learn, each with one thread; then threads of the final fit, as in
         ``WassersteinLogisticRegression``.
     label_cost, p, norm, metric_scale, feature_costs, penalize_intercept, categorical_features, coding, \
-handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver, tol, max_iter, verbose
+handle_unknown, coef_bound, fit_intercept, class_weight, check_columns, solver, solver_options, conic_solver, tol, \
+max_iter, verbose
         As in ``WassersteinLogisticRegression``.
 
     Attributes
@@ -88,7 +98,9 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
     coef_, intercept_, classes_, objective_, gap_, ... : as in ``WassersteinLogisticRegression``
         Those of the final fit.
 
-    Sample weights are used in the fits and in the errors of the held-out rows.
+    Sample weights are used in the fits and in the errors of the held-out rows. Class weights are used in the fits
+    alone, as in scikit-learn's LogisticRegressionCV and GridSearchCV; ``scoring="balanced_accuracy"`` judges both
+    classes alike. "balanced" goes by the classes' shares in all rows, also in the folds.
 
     Examples
     --------
@@ -131,6 +143,8 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         handle_unknown: str = "error",
         coef_bound: float | None = None,
         fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        check_columns: bool = True,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         conic_solver: str = "auto",
@@ -155,6 +169,8 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         self.handle_unknown = handle_unknown
         self.coef_bound = coef_bound
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.check_columns = check_columns
         self.solver = solver
         self.solver_options = solver_options
         self.conic_solver = conic_solver
@@ -172,20 +188,31 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         """The chosen penalty."""
         return self.l1_penalty_
 
+    __metadata_request__fit: ClassVar = {"groups": UNUSED}  # it is the splitter that requests them
+
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WassersteinLogisticRegressionCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> WassersteinLogisticRegressionCV:
         """Choose radius and penalty, and fit them on all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             As in ``WassersteinLogisticRegression.fit``.
+        groups : array-like of shape (N,) or None
+            For a splitter that keeps groups of rows together.
+        **params
+            Further metadata for the splitter and the scorer, by scikit-learn's metadata routing. With this switched on,
+            both get what they request, sample weights and groups included; without it, the scorer gets the sample
+            weights and the splitter the groups.
 
         Raises
         ------
         ValueError
             As in ``WassersteinLogisticRegression.fit``; also if the grid is empty or has a negative number, if a fold
-            has no weight or leaves only one class to fit on, or if the scorer returns nan.
+            has no weight or leaves only one class to fit on, if the scorer returns nan, or if there are ``params`` but
+            no routing.
 
         Warns
         -----
@@ -199,12 +226,16 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         radii, penalties = [] if by_data else _grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)
         model = self._at(0.0, 1.0)
         table, labels, weights = model._learn(X, y, sample_weight, self.categorical_features)
-        posed = model._formulation().fit(table, labels, weights)
+        weighted = model._by_class(labels, weights)
+        posed = model._formulation().fit(table, labels, weighted)
+        model._warn_of_columns(table, model._formulation(), posed)
         if by_data:
             radii = radii_for(at(posed.problem, 0.0, 0.0))
         grid = list(product(radii, penalties))
         scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
-        if sample_weight is not None and scorer is not None and not _takes_weights(scorer):
+        metadata = {"sample_weight": sample_weight, "groups": groups} | params
+        to_split, to_score = self._routed({name: one for name, one in metadata.items() if one is not None})
+        if "sample_weight" in to_score and scorer is not None and not _takes_weights(scorer):
             raise ValueError(
                 "scoring must accept sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
             )
@@ -213,11 +244,13 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
                 model,
                 posed.encoding,
                 grid,
-                _Fold(number, table.iloc[train], labels[train], weights[train]),
+                _Fold(number, table.iloc[train], labels[train], weighted[train]),
                 _Fold(number, table.iloc[test], labels[test], weights[test]),
-                scorer and (scorer, _safe_indexing(X, test), None if sample_weight is None else weights[test]),
+                scorer and (scorer, _safe_indexing(X, test), _check_method_params(X, to_score, indices=test)),
             )
-            for number, (train, test) in enumerate(check_cv(self.cv, labels, classifier=True).split(table, labels))
+            for number, (train, test) in enumerate(
+                check_cv(self.cv, labels, classifier=True).split(table, labels, **to_split)
+            )
         )
         solutions = [solution for fold, _ in folds for solution in fold]
         results = _summary(grid, folds)
@@ -239,6 +272,26 @@ handle_unknown, coef_bound, fit_intercept, solver, solver_options, conic_solver,
         self.cv_results_ = results
         self.cv_errors_ = errors.reshape(-1, len(self.l1_penalties))
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which metadata ``fit`` takes and hands on to the splitter and the scorer; as in scikit-learn."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        if self.scoring is not None:
+            scorer = check_scoring(self, scoring=self.scoring)
+            router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return router
+
+    def _routed(self, metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What of the metadata goes to the splitter, and what to the scorer."""
+        if not _routing_enabled():
+            known: dict[str, dict[str, Any]] = {"groups": {}, "sample_weight": {}}
+            for name in known.keys() & metadata.keys():
+                known[name][name] = metadata.pop(name)
+            _raise_for_params(metadata, self, "fit")
+            return known["groups"], known["sample_weight"]
+        routed = process_routing(self, "fit", **metadata)
+        return routed.splitter.split, routed.scorer.score if self.scoring is not None else {}
 
     def _at(self, radius: float, l1_penalty: float) -> WassersteinLogisticRegression:
         """The plain estimator at one point of the grid."""
@@ -287,7 +340,7 @@ def _fit_fold(
 ) -> tuple[list[Solution], np.ndarray]:
     """The solutions at all points of the grid, and their errors and log-losses on the rows held out; shape (points, 2).
 
-    ``scoring`` is None, or a scorer, the held-out rows as the user passed them, and their weights or None.
+    ``scoring`` is None, or a scorer, the held-out rows as the user passed them, and their metadata.
     """
     for what, part in (("the rows outside", kept), ("the rows of", held_out)):
         if not part.weights.any():
@@ -318,9 +371,11 @@ def _takes_weights(scorer: Callable) -> bool:
     return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _score(model: WassersteinLogisticRegression, held_out: _Fold, scorer: Callable, X: Any, weights: Any) -> float:
+def _score(
+    model: WassersteinLogisticRegression, held_out: _Fold, scorer: Callable, X: Any, metadata: dict[str, Any]
+) -> float:
     y = model.classes_[(held_out.labels > 0).astype(int)]
-    score = float(scorer(model, X, y) if weights is None else scorer(model, X, y, sample_weight=weights))
+    score = float(scorer(model, X, y, **metadata))
     if np.isnan(score):
         raise ValueError(f"scoring returns nan on fold {held_out.number} of the cross-validation; use another scorer.")
     return score

@@ -119,13 +119,15 @@ coding, coef_bound, fit_intercept
             raise ValueError("sample_weight must have at least one non-zero entry.")
         _refuse_extreme(x, costs.number_costs, [encoding.names[j] for j in encoding.numeric])
         w = weights / weights.max()  # their sum may be too large for a float
+        known = z[kept]
         if merge:
             if not kept.all():
                 x, z, labels, w = x[kept], z[kept], labels[kept], w[kept]
             x, z, labels, w = merge_duplicates(x, z, labels, w)
         problem = self.problem(x, z, labels, w / w.sum(), encoding.n_levels, costs)
         weights_of_levels = np.split(problem.level_weights, problem.offsets[1:])[: problem.n_categorical]
-        encoding = replace(encoding, category_weights=weights_of_levels)
+        counts = [np.bincount(codes, minlength=K) for codes, K in zip(known.T, encoding.n_levels, strict=True)]
+        encoding = replace(encoding, category_weights=weights_of_levels, n_rows=int(kept.sum()), category_rows=counts)
         return Posed(encoding, problem) if self.change is None else Posed(encoding, *self.change(problem))
 
     def costs(self, encoding: enc.FeatureEncoding) -> Costs:

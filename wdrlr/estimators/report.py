@@ -35,6 +35,7 @@ class Fitted(NamedTuple):
     tol: float
     cv_results: pd.DataFrame | None  # None without cross-validation
     by_scorer: bool
+    class_weight: np.ndarray
 
 
 def as_text(model: Fitted) -> str:
@@ -71,6 +72,11 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
         ("radius", f"{radius:g}"),
         ("label cost", f"{model.formulation.label_cost}"),
     ]
+    if (model.class_weight != 1).any():
+        weights = [
+            f"{label!r} {weight:.4g}" for label, weight in zip(model.classes.tolist(), model.class_weight, strict=True)
+        ]
+        rows.append(("class weights", ", ".join(weights)))
     if model.formulation.feature_costs:
         costs = by_position(model.formulation.feature_costs, model.encoding.names)
         named = [f"{model.encoding.names[j]} {in_words(value)}" for j, value in costs.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Number
@@ -32,6 +31,10 @@ class FeatureEncoding:
         Whether this order means something: it is declared, or that of numbers or times.
     category_weights : list of ndarray
         Of the rows of a problem, the share of their weight at each level; see ``Posed``. Empty without a problem.
+    n_rows : int
+        How many rows of the problem have a weight above 0.
+    category_rows : list of ndarray
+        How many of these are at each level.
     """
 
     names: list[str]
@@ -40,6 +43,8 @@ class FeatureEncoding:
     categories: list[np.ndarray]
     ordered: list[bool]
     category_weights: list[np.ndarray] = field(default_factory=list)
+    n_rows: int = 0
+    category_rows: list[np.ndarray] = field(default_factory=list)
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -120,11 +125,6 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
     ValueError
         If ``categorical_features`` does not fit the table, a categorical value is missing, levels cannot be sorted, or
         a column of dtype object holds only numbers, or dates, so that its dtype does not say what they are.
-
-    Warns
-    -----
-    UserWarning
-        If two levels of a column differ only in surrounding blanks or a final dot.
     """
     names = [str(name) for name in table.columns]
     mask = _categorical_mask(table, categorical_features)
@@ -140,12 +140,6 @@ def fit_encoding(table: pd.DataFrame, categorical_features: Any) -> FeatureEncod
             _refuse_numbers(types, names[j])
         categories.append(_levels(values, names[j]))
         ordered.append(bool(getattr(values.dtype, "ordered", False)) or _is_natural(categories[-1]))
-        pair = look_alikes(categories[-1])
-        if pair is not None:
-            warnings.warn(
-                f"column {names[j]!r} has levels that differ only in blanks or a dot: {quoted(pair)} count as two.",
-                stacklevel=2,
-            )
     return FeatureEncoding(names, [int(j) for j in np.flatnonzero(~mask)], categorical, categories, ordered)
 
 
@@ -284,8 +278,9 @@ def refuse_text(X: Any) -> None:
         if issubclass(kind, (str, bytes, *_TIMES)):
             what = "times" if issubclass(kind, _TIMES) else "text"
             raise ValueError(
-                f"X is an array with {what}; pass a DataFrame, as transformers of scikit-learn return after "
-                '.set_output(transform="pandas"), or name the columns in categorical_features.'
+                f"X is an array with {what}; pass a DataFrame, as a ColumnTransformer and other transformers of "
+                'scikit-learn return after .set_output(transform="pandas"). Where scikit-learn makes arrays of tables, '
+                "as in BaggingClassifier, give the positions of the columns of categories in categorical_features."
             )
 
 
@@ -337,7 +332,10 @@ def _categorical_mask(table: pd.DataFrame, categorical_features: Any) -> np.ndar
         return mask
     missing = [name for name in chosen.tolist() if name not in set(table.columns)]
     if missing:
-        raise ValueError(f"categorical_features names columns that X does not have: {missing}.")
+        raise ValueError(
+            f"categorical_features names columns that X does not have: {missing}; they are {quoted(table.columns)}. "
+            "In an array, which has no names, give positions."
+        )
     return np.asarray(table.columns.isin(chosen.tolist()))
 
 
