@@ -177,18 +177,38 @@ def test_the_defaults_pass_and_the_extremes(name, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_check_waits_for_no_slow_import():
-    cells = {name: [cell(name, "parameters"), cell(name, "check")] for name in NOTEBOOKS}
+SLOW = ["numba", "sklearn", "scipy", "cvxpy", "clarabel", "matplotlib", "seaborn", "distributed"]
+
+
+@pytest.mark.parametrize(
+    "given, said, slow",
+    [
+        ({}, "None", SLOW),
+        ({"seeds": 1}, "unknown parameter 'seeds'", [*SLOW, "pandas", "numpy", "joblib"]),
+        ({"seed": -1}, "parameter 'seed' must be", [*SLOW, "pandas", "numpy", "joblib"]),
+        ({"dataset": "spekt"}, "parameter 'dataset' must be", SLOW),
+    ],
+)
+def test_the_check_waits_for_no_slow_import(given, said, slow):
+    runs = [
+        [cell(name, "parameters"), PythonTranslator.codify(given, "Parameters"), cell(name, "check")]
+        for name in NOTEBOOKS
+        if given.keys() <= {"seeds", *declared(name)}
+    ]
     code = (
         "import json, sys\n"
-        "for cells in json.load(sys.stdin).values():\n"
-        "    namespace = {}\n"
-        "    for source in cells: exec(source, namespace)\n"
-        "slow = ['numba', 'sklearn', 'scipy', 'cvxpy', 'clarabel', 'matplotlib', 'seaborn', 'distributed']\n"
-        "print([module for module in slow if module in sys.modules])"
+        "for cells in json.load(sys.stdin):\n"
+        "    namespace, said = {'In': ['', *cells]}, None\n"
+        "    try:\n"
+        "        for source in cells: exec(source, namespace)\n"
+        "    except Exception as error: said = error\n"
+        "    print(said)\n"
+        f"print([module for module in {slow} if module in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], input=json.dumps(cells), capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stderr
+    done = subprocess.run([sys.executable, "-c", code], input=json.dumps(runs), capture_output=True, text=True)
+    *messages, imported = done.stdout.splitlines()
+    assert len(messages) == len(runs) > 1 and all(message.startswith(said) for message in messages), done.stderr
+    assert imported == "[]"
 
 
 # By papermill

@@ -6,6 +6,7 @@ from wdrlr.paper import cells as experiments
 from wdrlr.paper import notebook, paths, runtimes, variants
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.notebook import check_parameters
+from wdrlr.paper.printed import TABLES, published_values
 from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.solvers import registry
 from wdrlr.solvers.conic import SETTINGS
@@ -149,7 +150,7 @@ def test_the_message_names_parameter_kind_value_and_remedy(monkeypatch):
 
 
 def test_jobs_are_as_many_as_the_cores_can_bear(monkeypatch):
-    monkeypatch.setattr(notebook, "cpu_count", lambda: 2)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     accepted = [n for n in (-(10**9), -3, -2, -1, 0, 1, 8, 9, 10**9) if not notebook.jobs("loky")(n)]
     assert accepted == [-2, -1, 1, 8]
     assert "from 1 to 8, 4 for each core of this machine, or -1 for one per core" in notebook.jobs("loky")(9)
@@ -208,7 +209,8 @@ def test_the_names_are_those_of_the_modules():
     assert notebook.BACKENDS == experiments.BACKENDS
     assert notebook.SOLVERS == tuple(registry.SOLVERS)
     assert set(notebook.TRIED) == set(variants.TRIALS)
-    assert list(notebook.published_values("table1")["method"].unique()) == list(METHODS)
+    assert list(published_values("table1")["method"].unique()) == list(METHODS)
+    assert notebook.TABLES == TABLES
     assert notebook.PROTOCOLS == tuple(PROTOCOLS)
     assert notebook.PROPOSED == tuple(name for name, method in METHODS.items() if method.is_proposed)
     assert notebook.GRIDS == tuple(runtimes.GRIDS)

@@ -1,9 +1,10 @@
 """The check of a notebook's parameters, before it computes or writes anything.
 
 The cell tagged ``parameters`` is the only list of a notebook's parameters, and papermill reads the same cell. A
-parameter's kind is the entry of `KINDS` under its annotation, or else under its name: a function of the value. This
-module imports nothing that takes seconds to import, so that a wrong value is refused at once. For this reason names
-defined in slow modules (`BACKENDS`, ...) are repeated here; a test compares them.
+parameter's kind is the entry of `KINDS` under its annotation, or else under its name: a function of the value. So that
+a wrong value is refused at once, this module imports nothing that takes long; kinds that need the catalogue of data
+sets or a registry import it when they are called, and are called last. For the same reason names defined in slow
+modules (`BACKENDS`, ...) are repeated here; a test compares them.
 """
 
 import ast
@@ -17,17 +18,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from joblib import cpu_count
-
-from wdrlr.datasets import DATASETS
 from wdrlr.extras import check_installed
-from wdrlr.paper.counts import datasets_for
 from wdrlr.paper.paths import NoProjectError, chosen_folder
-from wdrlr.paper.printed import TABLES, published_values
 
 Kind = Callable[[Any], str]
 """Maps a value to "" if it is valid, and otherwise to a description of valid values."""
 
+TABLES = ("table1", "table2", "table3", "table4")
 BACKENDS = ("loky", "sequential", "dask")
 SOLVERS = ("tailored", "column-constraint", "monolithic")
 CONIC_SOLVERS = ("CLARABEL", "MOSEK", "SCS", "auto")
@@ -98,25 +95,32 @@ def check_parameters(namespace: Mapping[str, Any]) -> dict[str, Any]:
         if name not in declared:
             hint = _did_you_mean(name, declared)
             raise NameError(f"unknown parameter {name!r}.{hint} The parameters are: {', '.join(declared)}.")
-    for name in sorted(declared, key=DEPENDENT_KINDS.__contains__):  # those that need another's value last
+    for name in declared:
         if name not in namespace:
             raise NameError(f"parameter {name!r} has no value: run the cell tagged 'parameters' first.")
+    keys = {name: _key(name, annotation) for name, annotation in declared.items()}
+    for name in sorted(keys, key=lambda name: (keys[name] in IMPORTING_KINDS, name in DEPENDENT_KINDS)):
         value = namespace[name]
-        if wanted := _kind(name, declared[name], namespace)(value):
+        if wanted := _kind(keys[name], namespace)(value):
             raise ValueError(f"parameter {name!r} must be {wanted}, got {value!r} ({type(value).__name__}).")
     for package in ("filelock", "matplotlib", "seaborn", "tqdm"):  # for later cells, some of which wait for minutes
         check_installed(package, "a notebook", "notebooks")
     return {name: namespace[name] for name in declared}
 
 
-def _kind(name: str, annotation: object, namespace: Mapping[str, Any]) -> Kind:
-    if name in DEPENDENT_KINDS:
-        other, kind_for = DEPENDENT_KINDS[name]
-        return kind_for(namespace.get(other))
-    for key in (annotation, name):
-        if isinstance(key, str) and key in KINDS:
-            return KINDS[key]
+def _key(name: str, annotation: object) -> str:
+    """Under what the kind of a parameter is found."""
+    for key in (name,) if name in DEPENDENT_KINDS else (annotation, name):
+        if isinstance(key, str) and key in _known():
+            return key
     raise NameError(f"parameter {name!r} has no kind in wdrlr.paper.notebook.{_did_you_mean(name, _known())}")
+
+
+def _kind(key: str, namespace: Mapping[str, Any]) -> Kind:
+    if key in DEPENDENT_KINDS:
+        other, kind_for = DEPENDENT_KINDS[key]
+        return kind_for(namespace.get(other))
+    return KINDS[key]
 
 
 def _known() -> set[str]:
@@ -274,6 +278,8 @@ def registered(names: Iterable[str], module: str, registry: str) -> Kind:
 
 def methods(value: Any) -> str:
     """Names of columns of the tables, or ``["all"]``."""
+    from wdrlr.paper.printed import published_values
+
     if value == ["all"]:
         return ""
     printed = published_values("table1")["method"].unique()
@@ -283,7 +289,13 @@ def methods(value: Any) -> str:
 
 def dataset(table: str | None = None) -> Kind:
     """One of the data sets; with a table, "all", a data set of that table, or a data set that is not in the paper."""
-    return one_of(*DATASETS) if table is None else one_of("all", *datasets_for(table))
+
+    def kind(value: Any) -> str:
+        from wdrlr.paper.counts import DATASETS, datasets_for
+
+        return one_of(*(DATASETS if table is None else ("all", *datasets_for(table))))(value)
+
+    return kind
 
 
 def datasets(value: Any) -> str:
@@ -297,6 +309,8 @@ def jobs(backend: Any) -> Kind:
 
     Dask's workers can be on many machines, so for them the cores of this machine are no limit.
     """
+    from joblib import cpu_count
+
     cores = cpu_count()
     most = 1_000_000 if backend == "dask" else JOBS_PER_CORE * cores
 
@@ -370,18 +384,24 @@ def slopes(value: Any) -> str:
     return "" if in_order else "an intercept, a slope of at least 0.01 for the number and a larger one for the category"
 
 
-KINDS: dict[str, Kind] = {
-    # By annotation: names whose values differ from notebook to notebook.
+IMPORTING_KINDS: dict[str, Kind] = {
     "data set": dataset(),
     **{f"data set of Table {table[-1]}": dataset(table) for table in TABLES},
-    "data set with variants": one_of("all", *TRIED),
     "list of data sets": list_of(dataset()),
+    "datasets": datasets,
+    "methods": methods,
+    "solver": registered(SOLVERS, "wdrlr.solvers.registry", "SOLVERS"),
+}
+"""Those that import something that takes long; they are checked last."""
+
+KINDS: dict[str, Kind] = {
+    **IMPORTING_KINDS,
+    # By annotation: names whose values differ from notebook to notebook.
+    "data set with variants": one_of("all", *TRIED),
     "list of proposed methods": list_of(one_of(*PROPOSED)),
     "int from 2": integer(2, 100_000),
     "float between 0 and 1": number(above=0, below=1),
     # By name.
-    "methods": methods,
-    "datasets": datasets,
     "n_splits": integer(1, 100_000),
     "first_split": integer(0, 1_000_000),
     "seed": seed,
@@ -390,7 +410,6 @@ KINDS: dict[str, Kind] = {
     "backend": one_of(*BACKENDS),
     "figures_dir": figures_folder,
     "tol": number(above=0),
-    "solver": registered(SOLVERS, "wdrlr.solvers.registry", "SOLVERS"),
     "radius": number(least=0),
     "sizes": list_of(integer(2, 1_000_000)),
     "runs": integer(1, 1_000_000),
