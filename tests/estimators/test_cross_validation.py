@@ -230,6 +230,25 @@ def test_inside_another_cross_validation():
     assert scores.mean() > 0.6
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_verbose_prints_a_line_a_fold_and_more_of_it_a_line_a_fit(n_jobs, capfd):
+    X, y = categorical_data()
+    model = WassersteinLogisticRegressionCV(RADII, cv=3, n_jobs=n_jobs, scoring="neg_log_loss")
+    model.fit(X, y)
+    assert capfd.readouterr().out == ""
+    lines = model.set_params(verbose=1).fit(X, y) and capfd.readouterr().out.splitlines()
+    assert [line[:26] for line in lines[:3]] == [f"wdrlr: fold {k} of 3: 3 fits" for k in (1, 2, 3)]
+    best = model.cv_results_["error_fold0"].idxmin()
+    assert lines[0].endswith(
+        f"best log-loss {model.cv_results_['error_fold0'][best]:.4f} at radius {model.cv_results_['radius'][best]:g}"
+    )
+    assert lines[3:] == [f"wdrlr: {model.solution_.report()}"]
+    # Processes that were started earlier print where that test did.
+    lines = model.set_params(verbose=2, n_jobs=None).fit(X, y) and capfd.readouterr().out.splitlines()
+    for radius in RADII:
+        assert sum(line.startswith(f"wdrlr: radius {radius:g}: objective") for line in lines) == 3
+
+
 def test_warnings_come_once():
     X, y = categorical_data()
     with pytest.warns(ConvergenceWarning, match="certified to") as caught:
@@ -250,6 +269,7 @@ def test_warnings_come_once():
         ({"radii": [0.1, -1.0]}, "radii must be .* none below 0"),
         ({"radii": [np.inf]}, "radii must be .* finite"),
         ({"radii": 0.1}, "'radii' parameter"),
+        ({"radii": 1}, "'radii' parameter"),
         ({"radii": ["much"]}, "radii must be a list of numbers"),
         ({"l1_penalties": [np.nan]}, "l1_penalties must be"),
         ({"rule": "two"}, "'rule' parameter"),
@@ -279,10 +299,12 @@ def test_before_fit_there_is_no_radius():
 
 def test_auto_is_a_grid_from_the_largest_useful_radius_down():
     X, y = mixed_data(60)
-    model = WassersteinLogisticRegressionCV(radii="auto", l1_penalties=[0.0, 0.01], label_cost=3.0, cv=3).fit(X, y)
+    model = WassersteinLogisticRegressionCV(l1_penalties=[0.0, 0.01], label_cost=3.0, cv=3).fit(X, y)
     largest = radius_max(X, y, label_cost=3.0)
     np.testing.assert_allclose(model.radii_, largest * np.logspace(-3, 0, 10))
     assert model.cv_errors_.shape == (10, 2) and model.radius_ in model.radii_
+    fewer = clone(model).set_params(radii=4, l1_penalties=[0.0]).fit(X, y)
+    np.testing.assert_allclose(fewer.radii_, model.radii_[::3])
     in_other_units = WassersteinLogisticRegressionCV(
         radii="auto", l1_penalties=[0.0, 0.01], label_cost=3000.0, feature_costs=dict.fromkeys(X.columns, 1000.0), cv=3
     )

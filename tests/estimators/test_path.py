@@ -46,6 +46,18 @@ def test_a_grid_of_another_shape_is_refused(parameters, message):
         fit_path(*mixed_data(), **parameters)
 
 
+def test_verbose_prints_a_line_a_fit(capsys):
+    path = fit_path(*mixed_data(40), [0.01, 0.1], [0.0, 0.02], verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    told = {line.partition(": objective")[0] for line in lines}
+    assert len(lines) == len(path) == 4
+    assert told == {
+        f"wdrlr: radius {radius}{penalty}" for radius in (0.01, 0.1) for penalty in ("", ", l1 penalty 0.02")
+    }
+    fit_path(*mixed_data(40), [0.01])
+    assert capsys.readouterr().out == ""
+
+
 def test_features_named_like_columns_of_the_path_are_refused():
     X, y = mixed_data()
     with pytest.raises(ValueError, match="two columns gap, radius; rename"):

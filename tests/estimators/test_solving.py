@@ -1,11 +1,14 @@
 """One fit, and a grid of them."""
 
+import logging
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.instances import random_problem
-from wdrlr.estimators.solving import Solving, at
+from wdrlr import radius_max
+from wdrlr.estimators.solving import Solving, at, shown
 from wdrlr.solvers import column_constraint
 from wdrlr.solvers.conic import OutOfTime
 from wdrlr.solvers.programs import solve_program
@@ -69,3 +72,50 @@ def test_a_start_of_another_length_is_none():
     np.testing.assert_array_equal(solving.fit(problem, start=other).b, solving.fit(problem).b)
     warm = solving.fit(problem, start=solving.fit(problem))
     assert warm.n_rounds < solving.fit(problem).n_rounds and warm.gap <= 1e-6
+
+
+def said(verbose, capfd):
+    """What is printed of a message of each level, and the level of the logger afterwards."""
+    logger = logging.getLogger("wdrlr")
+    with shown(verbose):
+        for level in ("debug", "info", "warning"):
+            getattr(logger, level)("a message of level %s", level)
+    return [line.split()[-1] for line in capfd.readouterr().out.splitlines()]
+
+
+def test_what_is_logged_is_shown_once(capfd, caplog):
+    logger = logging.getLogger("wdrlr")
+    for verbose, printed in ((0, []), (1, ["info"]), (2, ["debug", "info"]), (3, ["debug", "info"])):
+        assert said(verbose, capfd) == printed
+        assert caplog.messages == ["a message of level warning"]
+        assert logger.level == logging.NOTSET and not logger.filters
+        caplog.clear()
+    with caplog.at_level(logging.INFO, logger="wdrlr"):  # one who has turned it on sees it there, not twice
+        assert said(1, capfd) == []
+        assert len(caplog.messages) == 2
+    with pytest.raises(ZeroDivisionError), shown(1):
+        1 / 0  # noqa: B018
+    assert logger.level == logging.NOTSET and not logger.filters
+
+
+def test_conic_solvers_tell_their_rounds_about_once_a_second_or_all_of_them(capfd, monkeypatch):
+    problem = random_problem(3, N=20, radius=0.2, n_levels=(3, 3))
+    options = {"solver": "column-constraint", "solver_options": {"first_cuts": "none"}, "conic_solver": "CLARABEL"}
+    rounds = Solving(**options).solve(problem).n_rounds
+    assert capfd.readouterr().out == "" and rounds > 1
+    for verbose, seconds, expected in ((1, 1e9, 0), (1, 0.0, rounds), (2, 1e9, rounds)):
+        monkeypatch.setattr(column_constraint, "SECONDS_BETWEEN_LINES", seconds)
+        Solving(**options, verbose=verbose).solve(problem)
+        out = capfd.readouterr().out
+        assert out.count("wdrlr: round ") == expected
+        assert ("Clarabel.rs" in out) == (verbose > 1)
+    Solving("monolithic", conic_solver="CLARABEL", verbose=1).solve(problem)
+    assert "wdrlr: one program with" in capfd.readouterr().out
+
+
+def test_the_largest_radius_tells_its_rounds(capsys):
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    value = radius_max(X, y, label_cost=2.0)
+    assert capsys.readouterr().out == ""
+    assert radius_max(X, y, label_cost=2.0, verbose=1) == value
+    assert capsys.readouterr().out.startswith("wdrlr: largest useful radius: 4 samples, by")

@@ -384,8 +384,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         """The attributes that the report describes."""
         check_is_fitted(self)
         described = self.classes_, self.formulation_, self.encoding_, self.coef_, self.intercept_, self.solution_
-        by_scorer = getattr(self, "scoring", None) is not None
-        cross_validated = getattr(self, "cv_results_", None), by_scorer
+        measure = report.measure_of(getattr(self, "scoring", None))
+        cross_validated = getattr(self, "cv_results_", None), measure
         return report.Fitted(type(self).__name__, *described, self.tol, *cross_validated, self.class_weight_)
 
     def _formulation(self, **others: Any) -> Formulation:

@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import _fit_context
 
 from wdrlr.estimators.base import RobustClassifier
+from wdrlr.estimators.solving import shown
 from wdrlr.model.threads import threads
 from wdrlr.solvers.largest_radius import largest_useful_radius
 
@@ -99,7 +100,8 @@ class WassersteinLogisticRegression(RobustClassifier):
         None means 1 unless ``joblib.parallel_config`` says otherwise, and -1 all processors; in a worker of joblib it
         is 1 in any case. The results are the same to the last bit, whatever the number.
     verbose : int, default 0
-        Above 0, print one line about each fit.
+        Above 0, print a line about each fit and, meanwhile, what the conic solvers are at, about once a second; above
+        1, every round of them and Clarabel's own iterations.
 
     Attributes
     ----------
@@ -266,7 +268,7 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
         As in ``WassersteinLogisticRegression.fit``.
     **parameters
         Parameters of ``WassersteinLogisticRegression`` that describe the problem: label_cost, p, norm, metric_scale,
-        feature_costs, l1_penalty, ...
+        feature_costs, l1_penalty, ...; with ``verbose`` above 0, progress is printed.
 
     Raises
     ------
@@ -282,4 +284,6 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     """
     model = WassersteinLogisticRegression(**parameters)
     model._validate_params()
-    return largest_useful_radius(model._posed(model._formulation(), X, y, sample_weight).problem)
+    problem = model._posed(model._formulation(), X, y, sample_weight).problem
+    with shown(model.verbose):
+        return largest_useful_radius(problem)

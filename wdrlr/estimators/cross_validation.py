@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from itertools import product
+from numbers import Integral
+from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +17,7 @@ from sklearn.base import _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -25,20 +28,18 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
+from wdrlr.estimators import report
 from wdrlr.estimators.base import RobustClassifier
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
-from wdrlr.estimators.solving import at, warn_if_uncertified
+from wdrlr.estimators.solving import at, shown, warn_if_uncertified
 from wdrlr.model.encoding import FeatureEncoding
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.threads import threads
 from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.solution import Solution
 
-RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""The radii of the paper's experiments."""
-
 N_RADII, SMALLEST_SHARE = 10, 1e-3
-"""How many radii "auto" stands for, and the smallest as a share of the largest."""
+"""How many radii "auto" stands for, and the smallest as a share of the largest; see docs/choosing.md."""
 
 
 class WassersteinLogisticRegressionCV(RobustClassifier):
@@ -61,26 +62,28 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
 
     Parameters
     ----------
-    radii : array-like of float or "auto", default (0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1)
-        Wasserstein radii to choose from, in units of the ground metric; by default those of the paper. Which radii are
-        useful depends on the units of the data; "auto" suits any units: ten radii, equally spaced on a log scale, from
-        ``radius_max`` of the data without a penalty down to a thousandth of it. Where that is inf, because no radius
-        makes all slopes 0, the largest is what a change of a level costs, or moving a number by its range; where it is
-        0, because no feature is of any use, 0 is the only one.
+    radii : "auto", int or array-like of float, default "auto"
+        Wasserstein radii to choose from, in units of the ground metric. Which radii are useful depends on the units of
+        the data, so "auto" takes them from the data: ten radii, equally spaced on a log scale, from ``radius_max`` of
+        the data without a penalty down to a thousandth of it. An int, at least 2, is another number of them. Where
+        ``radius_max`` is inf, because no radius makes all slopes 0, the largest is what a change of a level costs, or
+        moving a number by its range; where it is 0, because no feature is of any use, 0 is the only one.
     l1_penalties : array-like of float, default (0,)
     cv : int, splitter or iterable of (train, test), default 5
         As in scikit-learn; an int means stratified folds. For grouped rows use a splitter such as ``GroupKFold()`` and
         pass ``groups`` to ``fit``.
     scoring : str, callable or None, default None
-        None: the error is the share of misclassified rows. Otherwise a scikit-learn scorer, and the error is minus its
-        score; if fit has weights, it must accept ``sample_weight``.
+        None: the error is the share of misclassified rows. "neg_log_loss": it is their mean log-loss. Otherwise a
+        scikit-learn scorer, and the error is minus its score; if fit has weights, it must accept ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn, each with one thread; then threads of the final fit, as in
         ``WassersteinLogisticRegression``.
+    verbose : int, default 0
+        Above 0, print a line about each fold; above 1, one about each fit.
     label_cost, p, norm, metric_scale, feature_costs, penalize_intercept, categorical_features, coding, \
 handle_unknown, coef_bound, fit_intercept, class_weight, check_columns, solver, solver_options, conic_solver, tol, \
-max_iter, verbose
+max_iter
         As in ``WassersteinLogisticRegression``.
 
     Attributes
@@ -117,7 +120,7 @@ max_iter, verbose
 
     _parameter_constraints: ClassVar[dict] = {
         **RobustClassifier._parameter_constraints,
-        "radii": [StrOptions({"auto"}), "array-like"],
+        "radii": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), "array-like"],
         "l1_penalties": ["array-like"],
         "cv": ["cv_object"],
         "scoring": [None, StrOptions(set(get_scorer_names())), callable],
@@ -126,7 +129,7 @@ max_iter, verbose
 
     def __init__(
         self,
-        radii: Sequence[float] | np.ndarray | str = RADII,
+        radii: Sequence[float] | np.ndarray | int | str = "auto",
         l1_penalties: Sequence[float] | np.ndarray = (0.0,),
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
@@ -222,24 +225,28 @@ max_iter, verbose
             If there is no optimum at the chosen radius and penalty, see ``WassersteinLogisticRegression``.
         """
         self._forget()
-        by_data = isinstance(self.radii, str)
-        radii, penalties = [] if by_data else _grid("radii", self.radii), _grid("l1_penalties", self.l1_penalties)
+        number = N_RADII if isinstance(self.radii, str) else self.radii
+        radii = [] if isinstance(number, Integral) else _grid("radii", number)
+        penalties = _grid("l1_penalties", self.l1_penalties)
         model = self._at(0.0, 1.0)
         table, labels, weights = model._learn(X, y, sample_weight, self.categorical_features)
         weighted = model._by_class(labels, weights)
         posed = model._formulation().fit(table, labels, weighted)
         model._warn_of_columns(table, model._formulation(), posed)
-        if by_data:
-            radii = radii_for(at(posed.problem, 0.0, 0.0))
+        if isinstance(number, Integral):
+            with shown(self.verbose):
+                radii = radii_for(at(posed.problem, 0.0, 0.0), int(number))
         grid = list(product(radii, penalties))
-        scorer = None if self.scoring is None else check_scoring(model, scoring=self.scoring)
+        measure = report.measure_of(self.scoring)
+        scorer = check_scoring(model, scoring=self.scoring) if measure == "score" else None
         metadata = {"sample_weight": sample_weight, "groups": groups} | params
         to_split, to_score = self._routed({name: one for name, one in metadata.items() if one is not None})
         if "sample_weight" in to_score and scorer is not None and not _takes_weights(scorer):
             raise ValueError(
                 "scoring must accept sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
             )
-        folds = Parallel(n_jobs=self.n_jobs)(
+        splits = list(check_cv(self.cv, labels, classifier=True).split(table, labels, **to_split))
+        fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(_fit_fold)(
                 model,
                 posed.encoding,
@@ -248,10 +255,20 @@ max_iter, verbose
                 _Fold(number, table.iloc[test], labels[test], weights[test]),
                 scorer and (scorer, _safe_indexing(X, test), _check_method_params(X, to_score, indices=test)),
             )
-            for number, (train, test) in enumerate(
-                check_cv(self.cv, labels, classifier=True).split(table, labels, **to_split)
-            )
+            for number, (train, test) in enumerate(splits)
         )
+        folds, start = [], perf_counter()
+        for fold, judged in fitted:
+            if measure == "log-loss":
+                judged[:, 0] = judged[:, 1]
+            folds.append((fold, judged))
+            if self.verbose:
+                best = int(np.argmin(judged[:, 0]))
+                print(
+                    f"wdrlr: fold {len(folds)} of {len(splits)}: {len(grid)} fits, {perf_counter() - start:.1f} s so "
+                    f"far, best {report.measured(measure, judged[best, 0])} at radius {grid[best][0]:g}",
+                    flush=True,
+                )
         solutions = [solution for fold, _ in folds for solution in fold]
         results = _summary(grid, folds)
         errors = results["error"].to_numpy()
@@ -309,15 +326,15 @@ class _Fold(NamedTuple):
     weights: np.ndarray
 
 
-def radii_for(problem: Problem) -> list[float]:
-    """The radii that ``radii="auto"`` stands for."""
+def radii_for(problem: Problem, number: int) -> list[float]:
+    """So many radii that suit a problem."""
     largest = largest_useful_radius(problem)
     if np.isinf(largest):
         metric, units = problem.metric, problem.metric.number_norm.of_units(problem.n_numeric)
         movable = np.isfinite(units)
         moves = (np.ptp(problem.x, axis=0)[movable] * units[movable] / metric.scale).max(initial=0.0)
         largest = metric.typical_change(problem.n_categorical) or float(moves)
-    return (largest * np.geomspace(SMALLEST_SHARE, 1.0, N_RADII)).tolist() if largest > 0 else [0.0]
+    return (largest * np.geomspace(SMALLEST_SHARE, 1.0, number)).tolist() if largest > 0 else [0.0]
 
 
 def _grid(name: str, values: Any) -> list[float]:
@@ -352,7 +369,8 @@ def _fit_fold(
         )
     formulation = model._formulation()
     posed = formulation.pose(encoding, *kept[1:])
-    solutions = model._solving().solve_path([at(posed.problem, *point) for point in grid])
+    solving = replace(model._solving(), verbose=max(model.verbose - 1, 0))
+    solutions = solving.solve_path([at(posed.problem, *point) for point in grid])
     problem = formulation.pose(encoding, *held_out[1:]).problem
     judged = np.empty((len(grid), 2))
     for point, solution in enumerate(solutions):

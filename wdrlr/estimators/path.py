@@ -40,7 +40,8 @@ def fit_path(
     radii, l1_penalties, label_costs
         The grid; a label cost is a float, "n_categorical" or inf.
     **parameters
-        The other parameters of ``WassersteinLogisticRegression``; warm_start and verbose have no effect.
+        The other parameters of ``WassersteinLogisticRegression``; warm_start has no effect. With ``verbose`` above 0 a
+        line about each fit is printed.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,8 +34,18 @@ class Fitted(NamedTuple):
     solution: Solution
     tol: float
     cv_results: pd.DataFrame | None  # None without cross-validation
-    by_scorer: bool
+    measure: str
     class_weight: np.ndarray
+
+
+def measure_of(scoring: Any) -> str:
+    """What a cross-validation with this ``scoring`` measures: "error", "log-loss" or "score"."""
+    return "error" if scoring is None else "log-loss" if scoring == "neg_log_loss" else "score"
+
+
+def measured(measure: str, error: float) -> str:
+    """A cross-validated error in words."""
+    return f"{measure} {-error if measure == 'score' else error:.4f}"
 
 
 def as_text(model: Fitted) -> str:
@@ -86,14 +96,8 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
         rows.append(("l1 penalty", f"{penalty:g}"))
     if (results := model.cv_results) is not None:
         chosen = results[(results["radius"] == radius) & (results["l1_penalty"] == penalty)].iloc[0]
-        judged = f"score {-chosen['error']:.4f}" if model.by_scorer else f"error {chosen['error']:.4f}"
-        rows.append(
-            (
-                "chosen among",
-                f"{len(results)} pairs of radius and penalty: cross-validated {judged} "
-                f"(standard error {chosen['error_se']:.4f})",
-            )
-        )
+        judged = f"{measured(model.measure, chosen['error'])} (standard error {chosen['error_se']:.4f})"
+        rows.append(("chosen among", f"{len(results)} pairs of radius and penalty: cross-validated {judged}"))
     certified = "certified" if solution.gap <= model.tol else "NOT certified"
     return [
         *rows,

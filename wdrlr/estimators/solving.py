@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +16,8 @@ from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.registry import Solver, chosen_solver, solve
 from wdrlr.solvers.solution import Solution, separated
+
+logger = logging.getLogger("wdrlr")
 
 
 class SeparableDataWarning(ConvergenceWarning):
@@ -29,6 +33,7 @@ class Solving:
     conic_solver: str = "auto"
     tol: float = 1e-6
     max_iter: int = 1000
+    verbose: int = 0
 
     def chosen(self, problem: Problem) -> Solver:
         """The solver that the parameters choose for this problem."""
@@ -37,7 +42,8 @@ class Solving:
     def solve(self, problem: Problem, **others: Any) -> Solution:
         """Solve a problem; ``others`` are further options of the solver."""
         options = {**(self.solver_options or {}), **others}
-        return solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
+        with shown(self.verbose):
+            return solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
 
     def fit(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve a problem, and warn where it has no minimiser or the certificate falls short.
@@ -56,7 +62,7 @@ class Solving:
         They differ only in radius, penalty and bounds, and share whatever the solver can share.
         """
         shared = self.chosen(problems[0]).shared(problems[0])
-        return [self.solve(problem, **shared) for problem in problems]
+        return [self._told(problem, self.solve(problem, **shared)) for problem in problems]
 
     def solve_path(self, problems: Sequence[Problem]) -> list[Solution]:
         """As ``solve_all``, but each starts at the solution of the next larger radius, if the solver takes a start.
@@ -74,8 +80,38 @@ class Solving:
             problem = problems[number]
             penalties = problem.penalty.tobytes()
             start = last.get(penalties) if problem.radius > 0 else None
-            solutions[number] = last[penalties] = self.solve(problem, **shared, start=start)
+            solutions[number] = last[penalties] = self._told(problem, self.solve(problem, **shared, start=start))
         return solutions
+
+    def _told(self, problem: Problem, solution: Solution) -> Solution:
+        """The solution; with ``verbose``, a line about it is printed."""
+        if self.verbose:
+            penalty = f", l1 penalty {problem.penalty.max():g}" if problem.penalty.any() else ""
+            print(f"wdrlr: radius {problem.radius:g}{penalty}: {solution.report()}", flush=True)
+        return solution
+
+
+@contextmanager
+def shown(verbose: int) -> Iterator[None]:
+    """Print what is logged meanwhile and would not be seen otherwise: from level INFO on, above 1 from DEBUG on."""
+    usual, level = logger.getEffectiveLevel(), logger.level
+    wanted = logging.INFO if verbose <= 1 else logging.DEBUG
+    if not verbose or usual <= wanted:
+        yield
+        return
+
+    def show(record: logging.LogRecord) -> bool:
+        if record.levelno < usual:
+            print(f"wdrlr: {record.getMessage()}", flush=True)
+        return record.levelno >= usual
+
+    logger.setLevel(wanted)
+    logger.addFilter(show)
+    try:
+        yield
+    finally:
+        logger.removeFilter(show)
+        logger.setLevel(level)
 
 
 def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:

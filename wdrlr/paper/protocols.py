@@ -8,7 +8,8 @@ which one is in use.
 from dataclasses import dataclass
 from typing import Literal
 
-from wdrlr.estimators.cross_validation import RADII
+RADII = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""Wasserstein radii to choose from."""
 
 GAMMAS = tuple(radius / 2 for radius in RADII)
 """Lasso penalties to choose from."""

@@ -22,6 +22,9 @@ logger = logging.getLogger("wdrlr")
 MAX_MONOLITHIC_CUTS = 500_000
 """Clarabel needs about 8 kB for each of the monolithic program's cuts, so 4 GB for as many."""
 
+SECONDS_BETWEEN_LINES = 1.0
+"""Rounds in between are logged for debugging only."""
+
 
 @dataclass(frozen=True)
 class Easing:
@@ -137,6 +140,7 @@ def solve_column_constraint(
         its gap tells.
     """
     programs = _Programs(form, conic_solver, perf_counter() + time_limit)
+    told = perf_counter()
     given, problem = problem, _in_own_units(problem)
     cuts = initial_cuts(problem)
     if first_cuts == "none" and problem.radius > 0:
@@ -163,7 +167,10 @@ def solve_column_constraint(
         separation_seconds += perf_counter() - start
         upper = min(upper, program.value + excess)
         bounds.append((program.value, upper))
-        logger.debug("round %d: LB %.8f, UB %.8f, %d cuts", len(bounds), *bounds[-1], len(cuts))
+        seldom = perf_counter() - told >= SECONDS_BETWEEN_LINES
+        told = perf_counter() if seldom else told
+        level = logging.INFO if seldom else logging.DEBUG
+        logger.log(level, "round %d: LB %.8f, UB %.8f, %d cuts", len(bounds), *bounds[-1], len(cuts))
         if upper - program.value <= tol / 2 or len(bounds) >= max_rounds:
             break
 
@@ -220,6 +227,7 @@ def solve_monolithic(
     programs = _Programs(form, conic_solver, perf_counter() + time_limit)
     given, problem = problem, _in_own_units(problem)
     cuts = all_cuts(problem, max_cuts)
+    logger.info("one program with %d cuts", len(cuts))
     start = perf_counter()
     program = programs.solve(problem, cuts)
     seconds = perf_counter() - start

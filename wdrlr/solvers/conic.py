@@ -224,7 +224,8 @@ def _with_clarabel(program: ConicProgram, conic_solver: str, seconds: float) -> 
     cones += [clarabel.SecondOrderConeT(size) for size in program.second_order]
     cones += [clarabel.ExponentialConeT()] * program.exponential
     settings = clarabel.DefaultSettings()
-    for name, value in {**SETTINGS[conic_solver], "verbose": False, "time_limit": seconds}.items():
+    told = logger.isEnabledFor(logging.DEBUG)
+    for name, value in {**SETTINGS[conic_solver], "verbose": told, "time_limit": seconds}.items():
         setattr(settings, name, value)
     no_squares = sp.csc_matrix((program.q.size, program.q.size))
     found = clarabel.DefaultSolver(no_squares, program.q, sp.csc_matrix(program.A), program.h, cones, settings).solve()

@@ -224,6 +224,7 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     many = problem.n_samples > MANY_SAMPLES
     methods = ("CLARABEL", *LINEAR_METHODS) if cone or many else LINEAR_METHODS
     for method in methods:
+        logger.info("largest useful radius: %d samples, by %s", own.n_samples, method)
         try:
             return _by_cuts(own, reach, slope, method)
         except ConicSolverError as error:
@@ -270,6 +271,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
         length = _length(problem, d, reach)
         d /= max(length, 1.0)
         lower = -_h(problem, slope, d)
+        logger.info("largest useful radius: in units of its own from %.9g to %.9g", lower, upper)
         outside = tangents and length > 1 + ACCURACY
         if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside):
             break
