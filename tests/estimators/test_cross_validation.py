@@ -30,7 +30,7 @@ def categorical_data(N=60):
 @pytest.mark.parametrize("options", [{}, {"label_cost": "n_categorical", "metric_scale": "unit"}, {"p": 2.0}])
 def test_it_is_a_grid_search(options):
     X, y = categorical_data()
-    model = WassersteinLogisticRegressionCV(RADII, PENALTIES, cv=4, **options).fit(X, y)
+    model = WassersteinLogisticRegressionCV(RADII, PENALTIES, cv=4, scoring=None, **options).fit(X, y)
     grid = {"radius": RADII, "l1_penalty": PENALTIES}
     search = GridSearchCV(WassersteinLogisticRegression(**options), grid, cv=4).fit(X, y)
     expected = pd.DataFrame(search.cv_results_).sort_values(["param_radius", "param_l1_penalty"])
@@ -58,7 +58,7 @@ def test_the_final_fit_is_that_of_the_plain_classifier_at_the_chosen_point():
 
 def test_the_error_of_ties_goes_to_the_largest_penalty_and_then_to_the_largest_radius():
     X, y = categorical_data()
-    model = WassersteinLogisticRegressionCV(RADII, PENALTIES).fit(X, y)
+    model = WassersteinLogisticRegressionCV(RADII, PENALTIES, scoring=None).fit(X, y)
     best = model.cv_results_[model.cv_results_["error"] <= model.cv_results_["error"].min() + 1e-12]
     chosen = best.sort_values(["l1_penalty", "radius"]).iloc[-1]
     assert (model.radius_, model.l1_penalty_) == (chosen["radius"], chosen["l1_penalty"])
@@ -69,7 +69,7 @@ def test_one_standard_error_rule():
     assert choose_point(grid, np.array([0.20, 0.22, 0.3])) == (0.0, 0.0)
     assert choose_point(grid, np.array([0.20, 0.22, 0.3]), allowance=0.02) == (0.1, 0.0)
     X, y = categorical_data()
-    best = WassersteinLogisticRegressionCV(RADII, scoring="neg_log_loss").fit(X, y)
+    best = WassersteinLogisticRegressionCV(RADII).fit(X, y)
     careful = clone(best).set_params(rule="one_standard_error").fit(X, y)
     results = best.cv_results_
     at = results["error"].idxmin()
@@ -82,10 +82,12 @@ def test_one_standard_error_rule():
 
 def test_scoring_and_log_loss():
     X, y = categorical_data()
-    plain = WassersteinLogisticRegressionCV(RADII, cv=3).fit(X, y)
+    plain = WassersteinLogisticRegressionCV(RADII, cv=3, scoring=None).fit(X, y)
     by_scorer = clone(plain).set_params(scoring="neg_log_loss").fit(X, y)
     assert np.allclose(by_scorer.cv_results_["error"], plain.cv_results_["log_loss"])
     assert np.allclose(by_scorer.cv_results_["error_se"], plain.cv_results_["log_loss_se"])
+    of_scikit_learn = clone(plain).set_params(scoring=make_scorer(log_loss, response_method="predict_proba"))
+    assert np.allclose(-of_scikit_learn.fit(X, y).cv_results_["error"], plain.cv_results_["log_loss"])
     accuracy = clone(plain).set_params(scoring="accuracy").fit(X, y)
     assert np.allclose(1 + accuracy.cv_results_["error"], plain.cv_results_["error"])
     as_array = clone(plain).set_params(scoring=lambda model, X, y: -np.mean(model.predict(X) != y))
@@ -233,7 +235,7 @@ def test_inside_another_cross_validation():
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_verbose_prints_a_line_a_fold_and_more_of_it_a_line_a_fit(n_jobs, capfd):
     X, y = categorical_data()
-    model = WassersteinLogisticRegressionCV(RADII, cv=3, n_jobs=n_jobs, scoring="neg_log_loss")
+    model = WassersteinLogisticRegressionCV(RADII, cv=3, n_jobs=n_jobs)
     model.fit(X, y)
     assert capfd.readouterr().out == ""
     lines = model.set_params(verbose=1).fit(X, y) and capfd.readouterr().out.splitlines()
@@ -259,7 +261,7 @@ def test_warnings_come_once():
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        WassersteinLogisticRegressionCV([0.0, 0.01], cv=2).fit(X, X["kind"])
+        WassersteinLogisticRegressionCV([0.0, 0.01], cv=2, scoring=None).fit(X, X["kind"])  # 0 is not chosen
 
 
 @pytest.mark.parametrize(

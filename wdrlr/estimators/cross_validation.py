@@ -72,9 +72,10 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
     cv : int, splitter or iterable of (train, test), default 5
         As in scikit-learn; an int means stratified folds. For grouped rows use a splitter such as ``GroupKFold()`` and
         pass ``groups`` to ``fit``.
-    scoring : str, callable or None, default None
-        None: the error is the share of misclassified rows. "neg_log_loss": it is their mean log-loss. Otherwise a
-        scikit-learn scorer, and the error is minus its score; if fit has weights, it must accept ``sample_weight``.
+    scoring : str, callable or None, default "neg_log_loss"
+        "neg_log_loss": the error is the mean log-loss. None: it is the share of misclassified rows, which few rows and
+        many ties make a worse guide, see "Which radius?" in the documentation. Otherwise a scikit-learn scorer, and the
+        error is minus its score; if fit has weights, it must accept ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn, each with one thread; then threads of the final fit, as in
@@ -112,10 +113,10 @@ max_iter
     >>> X = pd.DataFrame({"colour": ["red", "blue"] * 20, "shape": ["round", "round", "square", "square"] * 10})
     >>> y = X["colour"]
     >>> model = WassersteinLogisticRegressionCV(radii=[0.01, 0.1, 10]).fit(X, y)
-    >>> model.radius_  # 10 makes all coefficients 0; the other two make no error, and the larger is taken
-    0.1
-    >>> model.cv_errors_.ravel().tolist()
-    [0.0, 0.0, 0.5]
+    >>> model.radius_  # 10 makes all coefficients 0
+    0.01
+    >>> model.cv_errors_.ravel().round(2).tolist()  # log-losses
+    [0.01, 0.1, 0.69]
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -132,7 +133,7 @@ max_iter
         radii: Sequence[float] | np.ndarray | int | str = "auto",
         l1_penalties: Sequence[float] | np.ndarray = (0.0,),
         cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
+        scoring: str | Callable[..., float] | None = "neg_log_loss",
         rule: str = "best",
         n_jobs: int | None = None,
         label_cost: float | str = 1.0,
