@@ -36,9 +36,9 @@ VARIATIONS: tuple[dict[str, Any], ...] = (
 """Each data set is fitted with each of these at two of the radii, in turn."""
 SMALL_SET = "hayes-roth"
 OTHERS: dict[str, Any] = {
-    "Algorithm 1": WassersteinLogisticRegression(0.01, solver="column-constraint"),
-    "monolithic": WassersteinLogisticRegression(0.01, solver="monolithic"),
-    "p = 2": WassersteinLogisticRegression(0.01, p=2.0),
+    "Algorithm 1": WassersteinLogisticRegression(0.01, 1.0, solver="column-constraint"),
+    "monolithic": WassersteinLogisticRegression(0.01, 1.0, solver="monolithic"),
+    "p = 2": WassersteinLogisticRegression(0.01, 1.0, p=2.0),
     "p = 1/2": WassersteinLogisticRegression(0.1, float("inf"), p=0.5),
     "MT": ContinuousLogisticRegression(0.01, coding="pm1", metric_scale="unit"),
     "MT, kappa = m": ContinuousLogisticRegression(0.1, "n_categorical"),

@@ -237,7 +237,7 @@ def test_merging_duplicates_keeps_the_objective():
 
 def test_large_radius_gives_the_constant_classifier():
     X, y = mixed_data()
-    model = WassersteinLogisticRegression(radius=10.0).fit(X, y)
+    model = WassersteinLogisticRegression(radius=10.0, label_cost=1.0).fit(X, y)
     assert not model.coef_.any()
     assert model.intercept_[0] == 0
     assert model.objective_ == pytest.approx(np.log(2))
@@ -384,11 +384,11 @@ def test_works_with_scikit_learn_tools():
 @pytest.mark.parametrize("l1_penalty", [0.0, 1e-3])
 def test_a_warm_start_ends_where_a_cold_one_does(l1_penalty):
     data = load_dataset("lymphography")
-    warm = WassersteinLogisticRegression(warm_start=True, l1_penalty=l1_penalty)
+    warm = WassersteinLogisticRegression(label_cost=1.0, warm_start=True, l1_penalty=l1_penalty)
     warm_steps, cold_steps = 0, 0
     for radius in (1e-3, 1.1e-3, 0.0, 1e-2, 1.1e-2, 1e3, 1.2e-2):
         warm.set_params(radius=radius).fit(data.X, data.y)
-        cold = WassersteinLogisticRegression(radius=radius, l1_penalty=l1_penalty).fit(data.X, data.y)
+        cold = WassersteinLogisticRegression(radius, 1.0, l1_penalty=l1_penalty).fit(data.X, data.y)
         assert warm.gap_ <= 1e-6
         assert warm.objective_ == pytest.approx(cold.objective_, abs=2e-6)
         warm_steps, cold_steps = warm_steps + warm.n_iter_, cold_steps + cold.n_iter_

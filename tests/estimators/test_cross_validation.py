@@ -69,7 +69,7 @@ def test_one_standard_error_rule():
     assert choose_point(grid, np.array([0.20, 0.22, 0.3])) == (0.0, 0.0)
     assert choose_point(grid, np.array([0.20, 0.22, 0.3]), allowance=0.02) == (0.1, 0.0)
     X, y = categorical_data()
-    best = WassersteinLogisticRegressionCV(RADII).fit(X, y)
+    best = WassersteinLogisticRegressionCV(RADII, label_cost=1.0).fit(X, y)
     careful = clone(best).set_params(rule="one_standard_error").fit(X, y)
     results = best.cv_results_
     at = results["error"].idxmin()

@@ -87,7 +87,8 @@ def test_numbers_and_times_have_an_order(column):
 @pytest.mark.parametrize(("metric_scale", "scale"), [(None, 1.0), ("unit", 2 + 1 + 2 + 0 + 0.5 + 1.0)])
 def test_the_fit_is_certified_and_robust_to_these_changes_only(metric_scale, scale, solver):
     radius = 0.03 / scale
-    model = fit(radius=radius, feature_costs=COSTS, metric_scale=metric_scale, solver=solver)
+    options = {"label_cost": 1.0, "metric_scale": metric_scale, "solver": solver}
+    model = fit(radius=radius, feature_costs=COSTS, **options)
     assert model.gap_ <= 1e-6
     problem = model.formulation_.pose(model.encoding_, X, np.where(Y == "yes", 1.0, -1.0), np.ones(80)).problem
     assert problem.metric.scale == scale
@@ -171,13 +172,14 @@ def test_paths_cross_validation_and_plots():
 
 
 def test_the_radius_beyond_which_no_feature_is_of_use():
-    limit = radius_max(X, Y, feature_costs={"kind": 2.0, "size": np.inf})
+    options = {"label_cost": 1.0, "feature_costs": {"kind": 2.0, "size": np.inf}}
+    limit = radius_max(X, Y, **options)
     assert np.isfinite(limit)
-    assert not fit(radius=limit * 1.001, feature_costs={"kind": 2.0, "size": np.inf}).coef_.any()
+    assert not fit(radius=limit * 1.001, **options).coef_.any()
 
 
 def test_the_report_names_prices_and_what_may_not_change():
-    model = fit(radius=0.03, feature_costs=COSTS)
+    model = fit(radius=0.03, label_cost=1.0, feature_costs=COSTS)
     lines = told(model)
     assert lines["feature costs"] == (
         "size 2; colour by a matrix; kind may not change; age ordinal, 0.25 a step; others 1"

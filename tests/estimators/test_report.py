@@ -22,7 +22,7 @@ def told(model):
 
 
 def test_what_was_solved_and_how_well():
-    model = WassersteinLogisticRegression(radius=0.05, l1_penalty=0.01).fit(X, Y)
+    model = WassersteinLogisticRegression(radius=0.05, label_cost=1.0, l1_penalty=0.01).fit(X, Y)
     lines = told(model)
     assert lines["classes"] == "'no', 'yes'; the second one is where f > 0"
     assert lines["features"] == "1 numeric, 2 categorical with 6 levels"
@@ -77,7 +77,7 @@ def test_categories_that_are_changed_are_among_those_said_to_be_worth_it(radius,
 
 def test_labels_are_changed_where_the_report_says():
     numbers = X[["size"]]
-    model = WassersteinLogisticRegression(radius=0.1).fit(numbers, Y)
+    model = WassersteinLogisticRegression(radius=0.1, label_cost=1.0).fit(numbers, Y)
     margin = np.where(Y == "yes", 1, -1) * model.decision_function(numbers)
     limit = float(told(model)["labels"].rpartition(" ")[2])
     gain = np.logaddexp(0, margin) - np.logaddexp(0, -margin) - model.transport_multiplier_ * model.label_cost

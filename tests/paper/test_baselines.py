@@ -102,7 +102,7 @@ def test_mt_hedges_against_no_less_than_dro_where_all_features_are_binary():
     X = X[["a"]].assign(c=pd.Categorical(np.where(X["x0"] > 0.5, "s", "t")))
     for radius in (0.01, 0.1):
         mt = ContinuousLogisticRegression(radius, coding="pm1").fit(X, y)
-        dro = WassersteinLogisticRegression(radius, coding="pm1").fit(X, y)
+        dro = WassersteinLogisticRegression(radius, 1.0, coding="pm1").fit(X, y)
         assert mt.objective_ >= dro.objective_ - 1e-6
     assert ContinuousLogisticRegression(0.0).fit(X, y).objective_ == pytest.approx(
         WassersteinLogisticRegression(0.0).fit(X, y).objective_, abs=2e-6
@@ -113,7 +113,7 @@ def test_mt_without_categories_is_dro():
     X, y = make_data(3)
     X = X[["x0", "x1"]]
     mt = ContinuousLogisticRegression(0.02, coding="onehot").fit(X, y)
-    dro = WassersteinLogisticRegression(0.02).fit(X, y)
+    dro = WassersteinLogisticRegression(0.02, 1.0).fit(X, y)
     assert mt.objective_ == pytest.approx(dro.objective_, abs=1e-9)
     np.testing.assert_allclose(mt.coef_, dro.coef_, atol=1e-9)
 

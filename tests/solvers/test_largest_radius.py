@@ -219,8 +219,8 @@ def test_levels_may_cost_much_more_than_labels(norm, seed):
 @pytest.mark.parametrize("coding", ["onehot", "pm1"])
 def test_a_bound_of_the_intercept_counts_where_it_binds(coef_bound, coding):
     X, y = pd.DataFrame({"c": ["a"] * 10 + ["b"] * 10}), [1] * 9 + [0] + [1] * 8 + [0] * 2
-    radius = radius_max(X, y, coef_bound=coef_bound, coding=coding)
-    model = WassersteinLogisticRegression(coef_bound=coef_bound, coding=coding, tol=1e-10)
+    radius = radius_max(X, y, label_cost=1.0, coef_bound=coef_bound, coding=coding)
+    model = WassersteinLogisticRegression(label_cost=1.0, coef_bound=coef_bound, coding=coding, tol=1e-10)
     for factor in (1.001, 1.3, 2.0):
         assert not model.set_params(radius=factor * radius).fit(X, y).coef_.any()
     assert abs(model.set_params(radius=0.98 * radius).fit(X, y).coef_[0, 0]) > 1e-3

@@ -41,7 +41,9 @@ def calls():
 
 def test_a_solver_from_outside_fits_and_is_certified(calls):
     options = {"depth": 2, "note": "any"}
-    model = WassersteinLogisticRegression(LARGE, p=2.0, solver="mine", solver_options=options, tol=1e-7, max_iter=5)
+    model = WassersteinLogisticRegression(
+        LARGE, 1.0, p=2.0, solver="mine", solver_options=options, tol=1e-7, max_iter=5
+    )
     model.fit(X, Y)
     assert 0 <= model.gap_ <= 1e-7
     assert model.objective_ == pytest.approx(np.log(2))
@@ -50,15 +52,15 @@ def test_a_solver_from_outside_fits_and_is_certified(calls):
 
 
 def test_a_solver_from_outside_warm_starts_and_shares(calls):
-    model = WassersteinLogisticRegression(LARGE, solver="mine", warm_start=True).fit(X, Y)
+    model = WassersteinLogisticRegression(LARGE, 1.0, solver="mine", warm_start=True).fit(X, Y)
     first = model.solution_
     model.fit(X, Y)
     assert ["start" in call for call in calls] == [False, True] and calls[1]["start"] is first
     calls.clear()
-    path = fit_path(X, Y, [LARGE, 2 * LARGE], solver="mine")
+    path = fit_path(X, Y, [LARGE, 2 * LARGE], label_costs=[1.0], solver="mine")
     assert path["gap"].max() <= 1e-6
     assert [call["table"] for call in calls] == [6, 6]
-    chosen = WassersteinLogisticRegressionCV(radii=[LARGE, 2 * LARGE], cv=2, solver="mine").fit(X, Y)
+    chosen = WassersteinLogisticRegressionCV(radii=[LARGE, 2 * LARGE], cv=2, label_cost=1.0, solver="mine").fit(X, Y)
     assert chosen.gap_ <= 1e-6
 
 
@@ -76,7 +78,7 @@ def test_a_solver_from_outside_warm_starts_and_shares(calls):
     ],
 )
 def test_errors_name_the_remedy(calls, wrong, message, remedy):
-    parameters = {"radius": LARGE, "solver": "mine", **wrong}
+    parameters = {"radius": LARGE, "label_cost": 1.0, "solver": "mine", **wrong}
     with pytest.raises(ValueError, match=message):
         WassersteinLogisticRegression(**parameters).fit(X, Y)
     assert not calls

@@ -370,7 +370,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
           classes      0, 1; the second one is where f > 0
           features     1 numeric, 0 categorical with 0 levels
           radius       0.1
-          label cost   1.0
+          label cost   inf
         <BLANKLINE>
         """
         return report.as_text(self._fitted())

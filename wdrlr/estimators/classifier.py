@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from sklearn.base import _fit_context
 
 from wdrlr.estimators.base import RobustClassifier
@@ -34,15 +35,17 @@ class WassersteinLogisticRegression(RobustClassifier):
     ----------
     radius : float, default 0.01
         Wasserstein radius, in units of the ground metric.
-    label_cost : float, "n_categorical" or inf, default 1.0
-        kappa, what it costs to change a label; "n_categorical" is the paper's kappa = m and needs categories.
+    label_cost : float, "n_categorical" or inf, default inf
+        kappa, what it costs to change a label: with inf they may not change; "n_categorical" is the paper's kappa = m
+        and needs categories. With 1, as cheap as one category, the adversary does little but change labels; see "Which
+        radius?" in the documentation.
     p : float, default 1.0
         Exponent of the categorical distance.
     norm : {"l1", "l2", "linf"}, default "l1"
         Norm on the numeric features; ``wdrlr.model.metric.Norm`` says how to add others.
     metric_scale : None or "unit", default None
-        "unit" divides the metric by n + m + kappa; needs a finite kappa. With ``feature_costs``, n and m become the
-        sums of the numbers' and of the categorical features' largest finite costs.
+        "unit" divides the metric by n + m + kappa; needs a finite ``label_cost``. With ``feature_costs``, n and m
+        become the sums of the numbers' and of the categorical features' largest finite costs.
     feature_costs : mapping or None, default None
         What it costs to change a feature, by the name or the position of its column; 1 for those not named. Needs
         p = 1. Each cost is
@@ -178,7 +181,7 @@ class WassersteinLogisticRegression(RobustClassifier):
     def __init__(
         self,
         radius: float = 0.01,
-        label_cost: float | str = 1.0,
+        label_cost: float | str = np.inf,
         p: float = 1.0,
         norm: str = "l1",
         metric_scale: str | None = None,

@@ -116,7 +116,7 @@ max_iter
     >>> model.radius_  # 10 makes all coefficients 0
     0.01
     >>> model.cv_errors_.ravel().round(2).tolist()  # log-losses
-    [0.01, 0.1, 0.69]
+    [0.01, 0.11, 0.69]
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -136,7 +136,7 @@ max_iter
         scoring: str | Callable[..., float] | None = "neg_log_loss",
         rule: str = "best",
         n_jobs: int | None = None,
-        label_cost: float | str = 1.0,
+        label_cost: float | str = np.inf,
         p: float = 1.0,
         norm: str = "l1",
         metric_scale: str | None = None,

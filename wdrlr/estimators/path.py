@@ -22,7 +22,7 @@ def fit_path(
     y: Any,
     radii: Sequence[float],
     l1_penalties: Sequence[float] = (0.0,),
-    label_costs: Sequence[float | str] = (1.0,),
+    label_costs: Sequence[float | str] = (np.inf,),
     *,
     sample_weight: Any = None,
     **parameters: Any,
