@@ -1,7 +1,9 @@
 """radius_max against fits on both sides of it."""
 
+import sys
+import tracemalloc
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -18,8 +20,8 @@ from tests.instances import (
     random_problem,
 )
 from wdrlr import WassersteinLogisticRegression, radius_max
-from wdrlr.model.certificate import worst_case_loss
-from wdrlr.solvers import largest_radius
+from wdrlr.model.certificate import DualPoint, dual_value, objective, worst_case_loss
+from wdrlr.solvers import half_slopes, largest_radius
 from wdrlr.solvers.closed_form import best_constant
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import ConicSolverError
@@ -534,21 +536,28 @@ def test_pairs_of_levels_are_found_where_there_are_too_many(monkeypatch, kind):
 
 
 def test_a_radius_that_the_first_unit_finds_is_not_cut_short_by_another():
-    """A cone solver's word on a smaller unit was 5 % short: classes of 2e-5 and 1, numbers of 1e7."""
+    """A solver's word on a smaller unit was 5 % short: classes of 2e-5 and 1, numbers of 1e7.
+
+    Of numbers alone, whose labels cannot be changed, it is the product of the classes' weights and the distance of
+    their means.
+    """
     numbers = {"x0": [-6.77e6, -2.26e6, -4.51e6, -2.26e6], "x1": [-3.79e6, -1.21e6, -2.97e6, 8.8e5]}
     table = pd.DataFrame(numbers | {"x2": [4.59e6, -49.9, -56.7, -20.3]})
     about = {"sample_weight": [2.2e-6, 0.59, 0.58, 2.1e-5], "label_cost": np.inf, "norm": "l2"}
-    of_numbers = radius_max(table, [0, 0, 0, 1], **about)
+    w = np.array(about["sample_weight"]) / sum(about["sample_weight"])
+    apart = table.iloc[3] - w[:3] @ table.iloc[:3] / w[:3].sum()
+    expected = pytest.approx(w[3] * w[:3].sum() * np.linalg.norm(apart), rel=1e-8)
+    assert radius_max(table, [0, 0, 0, 1], **about) == expected
     levels = pd.Categorical.from_codes([1, 0, 0, 0], list("abcd"))
-    assert radius_max(table.assign(z=levels), [0, 0, 0, 1], **about) >= of_numbers == pytest.approx(56.814237)
+    assert radius_max(table.assign(z=levels), [0, 0, 0, 1], **about) == expected
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_many_samples_are_solved_in_parts(monkeypatch, setting):
     problem = random_problem(5, **{**setting, "N": 300})
-    radius = largest_useful_radius(problem)
+    radius = largest_radius._steepest(problem)
     monkeypatch.setattr(largest_radius, "MANY_SAMPLES", 50)
-    assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
+    assert largest_radius._steepest(problem) == pytest.approx(radius, rel=1e-7)
 
 
 def test_in_parts_few_samples_have_variables(monkeypatch):
@@ -560,17 +569,17 @@ def test_in_parts_few_samples_have_variables(monkeypatch):
         lambda program, method: (sizes.append(program.q.size), minimise(program, method))[1],
     )
     problem = random_problem(5, N=2000, n=2, label_cost=0.5)
-    whole = largest_useful_radius(problem)
+    whole = largest_radius._steepest(problem)
     n_all = max(sizes)
     sizes.clear()
     monkeypatch.setattr(largest_radius, "MANY_SAMPLES", 200)
-    assert largest_useful_radius(problem) == pytest.approx(whole, rel=1e-7)
+    assert largest_radius._steepest(problem) == pytest.approx(whole, rel=1e-7)
     assert max(sizes) < 0.6 * n_all
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
-    problem = random_problem(3, N=20, n=3, norm=norm)
+    problem = random_problem(3, N=20, n=3, norm=norm, costs="ordinal")
     radius = largest_useful_radius(problem)
     minimise, tried = largest_radius._minimise, []
 
@@ -581,9 +590,8 @@ def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
         return minimise(program, method)
 
     monkeypatch.setattr(largest_radius, "_minimise", fails_unless_simplex)
-    # Tangents stand for the ball of the l2 norm in a linear program.
     assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
-    assert tried[0] == ("CLARABEL" if norm == "l2" else "highs-ipm")
+    assert tried[0] == "highs-ipm"
 
 
 def test_a_value_that_its_direction_does_not_have_is_not_believed(monkeypatch):
@@ -595,4 +603,169 @@ def test_a_value_that_its_direction_does_not_have_is_not_believed(monkeypatch):
 
     monkeypatch.setattr(largest_radius, "_minimise", wrong)
     with pytest.raises(ConicSolverError, match=r"not found by highs-ipm, highs-ds. Rescale or leave out columns"):
-        largest_useful_radius(random_problem(3))
+        largest_useful_radius(random_problem(3, costs="ordinal"))
+
+
+# The bracket where every feature has one price
+
+
+def bracket_settings():
+    """Of every kind to which ``half_slopes`` applies, with classes of equal and of other size."""
+    kinds = [{"n": 0}, {"n": 1, "n_levels": (3,), "norm": "l2"}]
+    kinds += [{"n": n, "norm": norm, "n_levels": (2, 4)[: 4 - n]} for n in (2, 4) for norm in ("l1", "l2", "linf")]
+    more = [
+        {},
+        {"label_cost": 4.0},
+        {"weighted": True, "coding": "pm1", "metric_scale": "unit"},
+        {"gamma": 0.02},
+        {"gamma": 0.01, "penalize_intercept": True},
+        {"fit_intercept": False},
+        {"costs": "features", "label_cost": 2.0},
+        {"n_levels": (1, 3, 2), "coding": "pm1"},
+    ]
+    return [kind | other for kind in kinds for other in more]
+
+
+def independence(problem, q):
+    """The dual point of b = 0 in which mass q_i has the other label and levels of too much mass of one label lose it.
+
+    By enumeration: from each level of a feature, for each label, with which probability a sample's level is changed,
+    all features at once in a common order of their probabilities.
+    """
+    u = problem.y * (problem.w / 2 - q)
+    allowed = np.ones(sum(problem.n_levels))  # of references: more than there is
+    allowed[problem.all_dummies.level] = problem.penalty[1 + problem.n_numeric :]
+    atoms, mixtures = [], np.zeros((2, sum(problem.n_levels)))
+    leaves = np.zeros((2, sum(problem.n_levels)))  # the share of the mass of label -1, +1 that leaves each level
+    for j in range(problem.n_categorical):
+        own = problem.levels(j)
+        level, most = problem.z[:, j], allowed[own]
+        nu = np.bincount(level, u, problem.n_levels[j])
+        mass = [
+            np.bincount(level, np.where(problem.y == label, problem.w - q, q), problem.n_levels[j])
+            for label in (-1.0, 1.0)
+        ]
+        above, below = np.maximum(nu - most, 0.0), np.maximum(-nu - most, 0.0)
+        if above.sum() == below.sum() == 0:
+            continue
+        room = np.where(most == 1.0, 1.0, 0.0)
+        giving = above if above.sum() >= below.sum() else below
+        taking = below if giving is above else above
+        short = max(giving.sum() - taking.sum(), 0.0)
+        taking = taking + (short * room / room.sum() if room.any() else 0.0)
+        # Of what has to go, all by moves of the heavier label, of twice that mass.
+        label = 1 if giving is above else 0
+        leaves[label, own] = np.divide(2 * giving, mass[label], out=np.zeros(len(giving)), where=giving > 0)
+        mixtures[label, own] = taking
+    for i in range(problem.n_samples):
+        for flipped, total in ((False, problem.w[i] - q[i]), (True, q[i])):
+            side = int((problem.y[i] > 0) != flipped)
+            shares = leaves[side, problem.offsets + problem.z[i]]
+            for begin, end in pairwise(np.unique([0.0, 1.0, *np.minimum(shares, 1.0)])):
+                atoms.append((i, flipped, (end - begin) * total, np.flatnonzero(shares > begin), -1 - side))
+    count = [len(atom[3]) for atom in atoms]
+    mass = np.array([atom[2] for atom in atoms])
+    return DualPoint(
+        sample=np.array([atom[0] for atom in atoms]),
+        flipped=np.array([atom[1] for atom in atoms]),
+        mass=mass,
+        v=mass / 2,
+        start=np.concatenate([[0], np.cumsum(count)]),
+        feature=np.concatenate([atom[3] for atom in atoms]).astype(int),
+        level=np.repeat([atom[4] for atom in atoms], count),
+        mixtures=mixtures,
+        wall=np.zeros(problem.n_coefficients),
+    )
+
+
+@pytest.mark.parametrize("setting", bracket_settings())
+def test_the_certificate_agrees_with_both_ends_of_the_bracket(setting):
+    """Above its upper end b = 0 is optimal to the last digit, and below its lower one something is better."""
+    problem = at(random_problem(21, N=25, **setting), 1.0)
+    assert half_slopes.applies(problem)
+    d, q = half_slopes.solve(problem)
+    low, high = largest_radius._by_flips(problem)
+    assert 0 < high - low < 1e-10 * high
+    above = at(problem, high * (1 + 1e-9))
+    assert dual_value(above, independence(above, q), np.log(2), np.zeros(problem.n_coefficients)) > np.log(2) - 1e-13
+    below = at(problem, 0.999 * low)
+    values = [objective(below, below.feasible(10.0**-size * d))[0] for size in np.arange(0, 6, 0.5)]
+    assert min(values) < np.log(2) - 1e-11
+    assert largest_radius._steepest(problem) == pytest.approx(high, rel=1e-7)
+
+
+@pytest.mark.parametrize("setting", [setting for setting in bracket_settings() if setting["n"] <= 2])
+def test_any_changes_of_labels_make_an_upper_end(setting):
+    problem = at(random_problem(22, N=10, **setting), 1.0)
+    radius = largest_radius._by_flips(problem)[0]
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        cost = largest_radius._cost_of_balance(problem, rng.random(10) ** 3 * problem.w)
+        assert radius * (1 - 1e-12) < cost < np.inf
+        assert imbalance_by_hand(problem, cost * 1.001) < 1e-8
+
+
+def test_a_direction_and_changes_that_are_far_off_are_not_believed(monkeypatch):
+    problem = random_problem(3, n=2)
+    radius = largest_useful_radius(problem)
+    solve = half_slopes.solve
+    for wrong in (lambda d, q: (0.9 * d, q), lambda d, q: (d, 0.9 * q), lambda d, q: (np.nan * d, np.nan * q)):
+        monkeypatch.setattr(half_slopes, "solve", lambda problem, wrong=wrong: wrong(*solve(problem)))
+        assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
+
+
+def test_memory_is_linear_in_the_rows():
+    def peak(N):
+        problem = random_problem(1, N=N, n=4, n_levels=(2, 3, 5, 10))
+        largest_useful_radius(problem)  # compiled, imported
+        tracemalloc.start()
+        largest_useful_radius(problem)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    few, many = peak(4_000), peak(16_000)
+    assert many < 5 * few
+    assert many < 100 * 16_000 * 8 * 9  # a hundred times the table of 4 numbers, 4 levels and a label
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("costs", [None, "ordinal"])
+@pytest.mark.parametrize("label_cost", [1.0, np.inf])
+def test_no_conic_solver_is_imported(monkeypatch, norm, costs, label_cost):
+    for name in ("clarabel", "cvxpy"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert largest_useful_radius(random_problem(3, n=3, norm=norm, costs=costs, label_cost=label_cost)) > 0
+
+
+def test_samples_that_weigh_next_to_nothing_do_not_spoil_the_others():
+    """Weights of 1e-11 at levels of their own, whose slopes were anything to a solver of linear programs."""
+    problem = random_problem(
+        0, N=7, n=0, n_levels=(5,), label_cost=1e4, fit_intercept=False, coding="pm1", any_code=True
+    )
+    problem.z[:, 0], problem.y[:] = [4, 1, 3, 2, 4, 1, 3], [1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0]
+    problem.w[:] = [0.4, 0.35, 0.25 - 2e-11, 6e-12, 6e-12, 6e-12, 2e-12]
+    heavy = replace(problem, **{name: getattr(problem, name)[:3] for name in ("x", "z", "y", "w")})
+    assert largest_useful_radius(problem) == pytest.approx(largest_useful_radius(heavy), rel=1e-7)
+
+
+def test_numbers_much_larger_than_labels_cost_leave_half_of_that():
+    """No intercept, three rows, one of them with nearly all weight: half of all labels."""
+    x = np.array([[1.2e7, 1.4e7, 4.1e7], [-4.5e6, 0.0, 2.7e7], [1.2e7, 1.4e7, 4.1e7]])
+    for norm in ("l1", "l2", "linf"):
+        problem = random_problem(0, N=3, n=3, norm=norm, label_cost=0.0574, fit_intercept=False)
+        problem.x[:], problem.y[:], problem.w[:] = x, [-1.0, 1.0, 1.0], [4.1e-8, 1 - 8.04e-7, 7.63e-7]
+        assert largest_useful_radius(problem) == pytest.approx(0.0287, rel=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_numbers_that_hardly_count_beside_labels_do_not_spoil_these(norm):
+    """Labels at 35,000, numbers of 0.01: the surplus of a class, 4 of 14, has to change, and the others to move."""
+    penalised = {"gamma": 7e-11, "penalize_intercept": True}
+    problem = random_problem(4, N=14, n=2, n_levels=(), norm=norm, label_cost=35e3, **penalised)
+    problem.x[:], problem.y[:] = 0.01 * problem.x, np.repeat([1.0, -1.0], [11, 3])
+    problem.x[11:] += 0.1
+    radius = largest_useful_radius(problem)
+    assert 35e3 * 4 / 14 < radius < 35e3 * 4 / 14 + 0.1
+    assert imbalance_by_hand(problem, radius * (1 + 1e-7)) < 1e-8
+    assert imbalance_by_hand(problem, radius - 0.01) > 1e-8

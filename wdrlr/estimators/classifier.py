@@ -259,11 +259,10 @@ class WassersteinLogisticRegression(RobustClassifier):
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:
     """The smallest radius from which on all slopes of the robust logistic regression are 0 at the optimum.
 
-    This is the counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is found by linear
-    programming (a cone program for norm="l2" and several numbers), see ``wdrlr.solvers.largest_radius``. It is inf if
-    no radius makes all slopes 0, which can happen only if labels cannot be changed (label_cost=inf): where features
-    that may not change help to predict them, or where the intercept is absent or bounded and slopes can stand in for
-    it.
+    This is the counterpart of the Lasso's largest penalty: a grid of radii need not go beyond it. It is exact to a
+    relative 1e-7, see ``wdrlr.solvers.largest_radius``. It is inf if no radius makes all slopes 0, which can happen
+    only if labels cannot be changed (label_cost=inf): where features that may not change help to predict them, or where
+    the intercept is absent or bounded and slopes can stand in for it.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,13 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from wdrlr.model.cuts import Cuts, join
-from wdrlr.model.metric import GroundMetric, LevelCosts, Norm, Weighted
+from wdrlr.model.metric import GroundMetric, LevelCosts
 from wdrlr.model.problem import Problem
 from wdrlr.model.separation import candidates, changed
-from wdrlr.solvers import conic
+from wdrlr.solvers import half_slopes
 from wdrlr.solvers.closed_form import best_constant
-from wdrlr.solvers.conic import ConicProgram, ConicSolverError
+from wdrlr.solvers.conic import ConicSolverError
+from wdrlr.solvers.half_slopes import base_norm
 
 logger = logging.getLogger("wdrlr")
 
@@ -32,11 +33,29 @@ ROUNDING = 1e-12
 LARGEST_PENALTY = 4.0
 """A penalty that leaves every slope 0 in a problem's own units; what is larger only spoils a solver's tolerances."""
 
+WIDTH = 1e-7
+"""Of a bracket around the radius, relative to its upper end, at which the upper end is returned."""
+
+LIGHT = 1e-9
+"""Times the largest weight: where solvers fail, lighter samples are left out of their programs."""
+
+NEAR = 1e-6
+"""Relative distance within which the radius may be one at which labels alone are changed."""
+
+ROUNDING_OF_COST = 1e-14
+"""Relative, of a sum of costs, all of which are >= 0."""
+
+GRID = 2.0**52
+"""Its inverse divides masses whose sums are to be exact."""
+
+HALVINGS = 16
+"""Of the angle in which a pair of slopes lies: the radius is then too large by 1e-9 of itself at most."""
+
 MOST_ROUNDS = 300
 """Of cuts; on small problems some dozens do."""
 
 MANY_SAMPLES = 6_000
-"""With more, most of them are counted on one side of a kink, see ``_minimise_in_parts``, and Clarabel comes first."""
+"""With more, most of them are counted on one side of a kink, see ``_minimise_in_parts``."""
 
 NEAR_KINK = 0.2
 """The share of the samples that have variables of their own then, before others turn out to need them."""
@@ -59,22 +78,88 @@ def largest_useful_radius(problem: Problem) -> float:
 
         h(d) = sum_i w_i max_c [ t_c A_c d - cost_c ] + sum_j penalty_j |d_j|,    metric.dual_norm(d_N) <= 1,
 
-    so the model is optimal iff radius >= -min h (``_steepest``). Bounds on slopes, which are not active at 0, play no
-    role; that of the intercept does where it binds the best constant model. The cuts are those of a finite cost.
+    so the model is optimal iff radius >= -min h. Bounds on slopes, which are not active at 0, play no role; that of the
+    intercept does where it binds the best constant model. The cuts are those of a finite cost.
+
+    Any d proves that the radius is no less than -h(d), by Algorithm 2, and a way of making labels and features
+    independent that it is no more than what this costs. Where ``half_slopes`` applies, as with the metric of the paper,
+    it proposes both (``_by_flips``), and ``_cost_of_balance`` counts the cost. Elsewhere linear programs take its
+    place, and the upper end is what they say (``_steepest``).
 
     Returns
     -------
     float
-        In units of the metric. inf if at every radius some slope is not 0, which takes labels that cannot be changed,
-        and features of use that may not be changed, or slopes that can stand in for an absent or bounded intercept.
+        In units of the metric: the upper end of a bracket, at most ``WIDTH`` times itself above the lower one. inf if
+        at every radius some slope is not 0, which takes labels that cannot be changed, and features of use that may not
+        be changed, or slopes that can stand in for an absent or bounded intercept.
 
     Raises
     ------
     ConicSolverError
         If none of the solvers tried finds it.
     """
+    least = problem.metric.label_change * _surplus(problem) if _flips(problem) else 0.0
+    low, high = _by_flips(problem) if half_slopes.applies(problem) else (0.0, np.inf)
+    closed = high - low <= WIDTH * high < np.inf
+    if closed and low > (1 + NEAR) * least:
+        return high
     radius = _by_labels_alone(problem)
-    return _steepest(problem) if radius is None else radius
+    if radius is not None:
+        return radius
+    return high if closed else _steepest(problem)
+
+
+def _flips(problem: Problem) -> bool:
+    """Whether labels can be changed."""
+    return bool(np.isfinite(problem.metric.label_change))
+
+
+def _by_flips(problem: Problem) -> tuple[float, float]:
+    """Ends of a bracket around -min h, by the direction and the changes of labels that ``half_slopes`` proposes."""
+    problem = replace(problem, radius=1.0)  # any but 0, where nothing can be changed
+    d, q = half_slopes.solve(problem)
+    low = -_h(problem, {1.0: 0.5, -1.0: 0.5}, d / max(1.0, problem.metric.dual_norm(problem.numeric(d))))
+    return low, min(_cost_of_balance(problem, q), problem.metric.label_change / 2)
+
+
+def _cost_of_balance(problem: Problem, q: np.ndarray) -> float:
+    """A radius from which on b = 0 is optimal: what it costs to change labels of mass q and to move what is unbalanced.
+
+    With the mass q_i of every sample under the other label, let u_i = y_i (w_i / 2 - q_i). The derivatives at b = 0 are
+    sums of nu_0 = sum_i u_i, nu_N = sum_i u_i x_i and nu_v, the sum of u_i over the samples of level v. What is beyond
+    the penalties is moved away: numbers for ||nu_N||, and of each feature the mass 2 nu_v of one label that is too much
+    at level v, to levels that have too little or, since no dummy counts it, to the reference. For problems to which
+    ``half_slopes`` applies.
+    """
+    metric, y, allowed = problem.metric, problem.y, problem.balance_limits
+    u = y * (problem.w / 2 - q)
+    side, missing, room = _unbalanced(problem, u)
+    if missing > room.sum():
+        return np.inf
+    u -= side * room * (missing / room.sum() if missing > 0 else 0.0)
+    u = np.trunc(u * GRID) / GRID  # towards q = w / 2, and onto a grid on which sums are not rounded
+    side, missing, room = _unbalanced(problem, u)
+    if missing > room.max():
+        return np.inf
+    u[np.argmax(room)] -= side * missing
+    x = problem.x - _centre(problem) if problem.fit_intercept and allowed[0] == 0 else problem.x
+    numbers = np.abs((x.T.astype(np.longdouble) * u).sum(axis=1)).astype(float)
+    cost = metric.label_change * float((problem.w / 2 - y * u).sum())
+    cost += metric.numeric_distance(np.maximum(numbers - problem.numeric(allowed), 0.0))
+    at_levels = np.full(sum(problem.n_levels), np.inf)
+    at_levels[problem.all_dummies.level] = allowed[1 + problem.n_numeric :]
+    for j, price in enumerate(half_slopes.level_prices(metric, problem.n_levels)):
+        nu, most = np.bincount(problem.z[:, j], u, problem.n_levels[j]), at_levels[problem.levels(j)]
+        cost += 2.0 * float(price) * max(float(np.maximum(sign * nu - most, 0.0).sum()) for sign in (1.0, -1.0))
+    return cost * (1 + ROUNDING_OF_COST)
+
+
+def _unbalanced(problem: Problem, u: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """The label of the heavier class, by how much it is too heavy, and what of each of its samples can be changed."""
+    total = float(u.sum())
+    side = float(np.sign(total))
+    room = np.where(side * problem.y > 0, problem.w / 2 + problem.y * u, 0.0)
+    return side, max(abs(total) - float(problem.balance_limits[0]), 0.0), room
 
 
 def _steepest(problem: Problem) -> float:
@@ -94,11 +179,32 @@ def _steepest(problem: Problem) -> float:
         problem = replace(problem, fit_intercept=False)
     if anywhere:
         problem = replace(problem, x=problem.x - _centre(problem))
+    of_numbers = 0.0
     if not flips:
         if _endless(problem, slope):
             return np.inf
         # h is a sum over the features, and what no cost limits adds nothing to its smallest value.
         problem = replace(problem, penalty=np.where(_of_fixed_features(problem), np.inf, problem.penalty))
+        push = problem.w * problem.y * _slopes(problem, False, slope)
+        rest = np.abs(push @ problem.x) - problem.numeric(problem.penalty)
+        of_numbers = problem.metric.numeric_distance(np.maximum(rest, 0.0))
+        problem = _without_numbers(problem)
+    return of_numbers + _in_units(problem, slope)
+
+
+def _without_numbers(problem: Problem) -> Problem:
+    kept = np.r_[0, 1 + problem.n_numeric : problem.n_coefficients]
+    return replace(
+        problem,
+        x=problem.x[:, :0],
+        metric=replace(problem.metric, number_costs=None),
+        penalty=problem.penalty[kept],
+        coef_bound=problem.coef_bound[kept],
+    )
+
+
+def _in_units(problem: Problem, slope: dict[float, float]) -> float:
+    """-min h(d), see ``_steepest``."""
     value, last = 0.0, np.inf
     for unit in _units(problem):
         if value > 1e-3 * last or unit > 0.1 * last:
@@ -141,12 +247,6 @@ def _costs_of_levels(problem: Problem) -> list[float]:
 
 def _off_diagonal(costs: LevelCosts) -> np.ndarray:
     return costs[~np.eye(len(costs), dtype=bool)] if isinstance(costs, np.ndarray) else np.array([costs])
-
-
-def _base(metric: GroundMetric, n: int) -> tuple[Norm, np.ndarray]:
-    """The norm on the numbers without their costs, and these; shape (n,)."""
-    norm = metric.number_norm
-    return (norm.base, norm.costs) if isinstance(norm, Weighted) else (norm, np.ones(n))
 
 
 def _of_fixed_features(problem: Problem) -> np.ndarray:
@@ -197,7 +297,7 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     """-min h(d), with distances counted in ``unit`` and every number in that of its column."""
     metric, size = problem.metric, np.abs(problem.x).max(axis=0, initial=0.0)
     # The largest slope of each number alone, in a norm that is 1 at the unit vectors; it is worth no more than that.
-    norm, costs = _base(metric, problem.n_numeric)
+    norm, costs = base_norm(metric, problem.n_numeric)
     reach = np.multiply(size / metric.scale / unit, costs, out=np.zeros(len(size)), where=size > 0)
     nothing = reach * norm.of_units(problem.n_numeric) < ACCURACY
     size[nothing] = reach[nothing] = 1.0
@@ -220,26 +320,29 @@ def _in_unit(problem: Problem, unit: float, slope: dict[float, float]) -> float:
     if labels_cost_much and _surplus(problem) == 0:
         # d_0 is worth nothing before it makes changes of labels pay, but a large one times rounding would be.
         own = replace(own, fit_intercept=False)
-    cone = problem.n_numeric > 1 and norm.dual_order == 2
-    many = problem.n_samples > MANY_SAMPLES
-    methods = ("CLARABEL", *LINEAR_METHODS) if cone or many else LINEAR_METHODS
-    for method in methods:
-        logger.info("largest useful radius: %d samples, by %s", own.n_samples, method)
-        try:
-            return _by_cuts(own, reach, slope, method)
-        except ConicSolverError as error:
-            logger.info("largest useful radius: %s", error)
+    # Where samples are so light that solvers do not see them, slopes that only they limit are anything.
+    heavy = own.w > LIGHT * own.w.max()
+    known = replace(own, **{name: getattr(own, name)[heavy] for name in ("x", "z", "y", "w")})
+    for part in (own,) if heavy.all() else (own, known):
+        for method in LINEAR_METHODS:
+            logger.info("largest useful radius: %d samples, by %s", part.n_samples, method)
+            try:
+                return _by_cuts(part, own, reach, slope, method)
+            except ConicSolverError as error:
+                logger.info("largest useful radius: %s", error)
     raise ConicSolverError(
-        f"the largest useful radius was not found by {', '.join(methods)}. Rescale or leave out columns whose numbers "
-        "are much larger than those of others, or hardly differ; or narrow it down by fits: slopes are 0 from it on."
+        f"the largest useful radius was not found by {', '.join(LINEAR_METHODS)}. Rescale or leave out columns whose "
+        "numbers are much larger than those of others, or hardly differ; or narrow it down by fits: slopes are 0 from "
+        "it on."
     )
 
 
-def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], method: str) -> float:
+def _by_cuts(problem: Problem, whole: Problem, reach: np.ndarray, slope: dict[float, float], method: str) -> float:
     """-min h(d): a program that knows less than h, and cuts to make up for it until it finds what h has at its d.
 
-    For p = 1 the program knows all of h, unless tangents stand for the ball of the dual norm, or matrices of costs have
-    too many pairs of levels.
+    The programs are those of ``problem``, which may be without samples of ``whole`` that hardly count; the value is
+    that of the whole. For p = 1 the program knows all of h, unless tangents stand for the ball of the dual norm, or
+    matrices of costs have too many pairs of levels.
     """
     pairs = _pairs(problem)
     all_pairs = len(pairs) <= MOST_PAIRS
@@ -248,7 +351,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
     kept = all_pairs | (rank & (rank + 1) == 0)
     program = _program(problem, reach, slope, pairs[kept])
     N, n_b, n = problem.n_samples, problem.n_coefficients, problem.n_numeric
-    norm, _ = _base(problem.metric, n)
+    norm, _ = base_norm(problem.metric, n)
     if not all_pairs:
         # A few of them may set no limit.
         program.high[1 + n : n_b] = 1e4 * pairs.cost.max() / min(slope.values())
@@ -256,7 +359,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
     excess = sp.eye_array(N, program.q.size, k=program.q.size - N, format="csr")
     known: set = set()
     lower = -np.inf
-    tangents = n > 1 and (norm.dual_order is None or (norm.dual_order == 2 and method != "CLARABEL"))
+    tangents = n > 1 and norm.dual_order is None
     for _ in range(MOST_ROUNDS):
         x, value = _minimise_in_parts(program, N, method)
         d, upper = x[:n_b].copy(), -value / N
@@ -270,7 +373,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
         known.update(new.keys())
         length = _length(problem, d, reach)
         d /= max(length, 1.0)
-        lower = -_h(problem, slope, d)
+        lower = -_h(whole, slope, d)
         logger.info("largest useful radius: in units of its own from %.9g to %.9g", lower, upper)
         outside = tangents and length > 1 + ACCURACY
         if upper - lower <= ACCURACY * max(upper, lower) or not (len(new) or outside):
@@ -284,7 +387,7 @@ def _by_cuts(problem: Problem, reach: np.ndarray, slope: dict[float, float], met
             rows.append(_wide((norm.steepest(problem.numeric(d) / reach) / reach)[None, :], 1, x.size))
             limits.append(np.ones(1))
         program = _with_rows(program, sp.vstack(rows), np.concatenate(limits))
-    if abs(upper - lower) > 1e-7 * max(upper, lower, 1e-3):
+    if abs(upper - lower) > WIDTH * max(upper, lower, 1e-3):
         raise ConicSolverError(f"{method} found {upper:.9g} where there is {lower:.9g}")
     return lower if lower > ROUNDING else 0.0
 
@@ -332,12 +435,12 @@ def _violated(problem: Problem, slope: dict[float, float], d: np.ndarray, s: np.
 def _length(problem: Problem, d: np.ndarray, reach: np.ndarray) -> float:
     """metric.dual_norm(d_N), whatever the units; the numbers' slopes must have at most 1."""
     n = problem.n_numeric
-    return _base(problem.metric, n)[0].dual(problem.numeric(d) / reach) if n else 0.0
+    return base_norm(problem.metric, n)[0].dual(problem.numeric(d) / reach) if n else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """minimise q.x  subject to  A x <= limit,  E x = 0,  low <= x <= high,  ||ball x|| <= 1.
+    """minimise q.x  subject to  A x <= limit,  E x = 0,  low <= x <= high.
 
     own @ x and the last N variables are the two parts of max_c [ t_c A_c d - cost_c ].
     """
@@ -348,7 +451,6 @@ class _Program:
     E: sp.sparray
     low: np.ndarray
     high: np.ndarray
-    ball: sp.sparray | None
     own: sp.sparray
 
 
@@ -420,7 +522,41 @@ def _of_levels(problem: Problem) -> sp.sparray:
 def _widths(problem: Problem) -> dict[str, int]:
     """The variables of ``_program``, and how many there are of each."""
     N, n_b, V, m = problem.n_samples, problem.n_coefficients, sum(problem.n_levels), problem.n_categorical
-    return {"d": n_b, "size": n_b, "score": V, "top": m, "bottom": m, "up": V, "down": V, "excess": N}
+    of_ball = _in_ball(problem.n_numeric).shape[1] - problem.n_numeric if _is_round(problem) else 0
+    return {"d": n_b, "size": n_b, "ball": of_ball, "score": V, "top": m, "bottom": m, "up": V, "down": V, "excess": N}
+
+
+def _is_round(problem: Problem) -> bool:
+    """Whether the slopes of several numbers lie in a ball of the norm l2."""
+    return problem.n_numeric > 1 and base_norm(problem.metric, problem.n_numeric)[0].dual_order == 2
+
+
+@cache
+def _in_ball(n: int) -> sp.csr_array:
+    """Rows R (u, more) <= (0, ..., 0, 1) that hold for some further variables iff ||u||_2 <= 1, but for 1e-9.
+
+    Slopes are taken in pairs, their lengths again, and so on. Reflected at lines whose angles are halved each time, a
+    pair comes near the first axis, where its length is its first coordinate (Ben-Tal and Nemirovski 2001).
+    """
+    rows: list[dict[int, float]] = []
+    queue, width = list(range(n)), n
+    while len(queue) > 1:
+        sides, queue = queue[:2], queue[2:]
+        for at, side in enumerate(sides):
+            rows += [{side: sign, width + at: -1.0} for sign in (1.0, -1.0)]
+        for angle in np.pi / 2.0 ** np.arange(2, HALVINGS + 2):
+            across, up = width, width + 1
+            cos, sin = float(np.cos(angle)), float(np.sin(angle))
+            rows.append({across: cos, up: sin, width + 2: -1.0})
+            rows += [{across: -sign * sin, up: sign * cos, width + 3: -1.0} for sign in (1.0, -1.0)]
+            width += 2
+        rows.append({width: -float(np.tan(angle)), width + 1: 1.0})
+        queue.append(width)
+        width += 2
+    rows.append({queue[0]: 1.0})
+    entries = [(row, column, value) for row, terms in enumerate(rows) for column, value in terms.items()]
+    row, column, value = zip(*entries, strict=True)
+    return sp.csr_array((value, (row, column)), shape=(len(rows), width))
 
 
 def _rows(problem: Problem, height: int, **blocks: sp.sparray) -> sp.sparray:
@@ -465,7 +601,7 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float], pai
     """
     N, n, n_b, V = problem.n_samples, problem.n_numeric, problem.n_coefficients, sum(problem.n_levels)
     of_feature, level = _of_feature(problem), sp.eye_array(V)
-    norm, _ = _base(problem.metric, n)
+    norm, _ = base_norm(problem.metric, n)
     summed = n > 1 and norm.dual_order == 1
     sized = problem.penalty > 0
     sized[1 : 1 + n] |= summed
@@ -495,6 +631,11 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float], pai
         coded, sums = sp.eye_array(problem.n_categorical, format="csr")[problem.coded], sp.csr_array(of_codes)
         for ends in ({"top": -coded}, {"bottom": coded}):
             rows.append((_rows(problem, len(of_codes), size=sums, **ends), np.zeros(len(of_codes))))
+    if _is_round(problem):
+        ball = _in_ball(n)
+        of_numbers = _wide((ball[:, :n] @ sp.diags_array(1 / reach)).toarray(), 1, n_b)
+        limit = np.append(np.zeros(ball.shape[0] - 1), 1.0)
+        rows.append((_rows(problem, ball.shape[0], d=of_numbers, ball=ball[:, n:]), limit))
     if summed:
         rows.append((_rows(problem, 1, size=_wide(1 / reach[None, :], 1, n_b)), np.ones(1)))
 
@@ -513,7 +654,6 @@ def _program(problem: Problem, reach: np.ndarray, slope: dict[float, float], pai
         E=_rows(problem, V, d=-matrix, score=level),
         low=low,
         high=high,
-        ball=_rows(problem, n, d=_wide(np.diag(1 / reach), 1, n_b)) if n > 1 and norm.dual_order == 2 else None,
         own=own,
     )
 
@@ -543,7 +683,6 @@ def _minimise_in_parts(program: _Program, N: int, method: str) -> tuple[np.ndarr
             E=program.E[:, : program.q.size - N + len(near)],
             low=program.low[: program.q.size - N + len(near)],
             high=program.high[: program.q.size - N + len(near)],
-            ball=None if program.ball is None else program.ball[:, : program.q.size - N + len(near)],
         )
         x, value = _minimise(part, method)
         return x[: len(x) - len(near)], value - float(cost[beyond] @ limit[beyond])
@@ -569,45 +708,27 @@ def _kinks(B: sp.sparray) -> sp.sparray:
 
 
 def _minimise(program: _Program, method: str) -> tuple[np.ndarray, float]:
-    """x and the value of a program; without ``ball`` unless the method is CLARABEL.
+    """x and the value of a program.
 
     Raises
     ------
     ConicSolverError
         If the method does not end at an optimum.
     """
-    if method != "CLARABEL":
-        tolerances = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), ACCURACY)
-        found = linprog(
-            program.q,
-            A_ub=program.A,
-            b_ub=program.limit,
-            A_eq=program.E,
-            b_eq=np.zeros(program.E.shape[0]),
-            bounds=np.column_stack([program.low, program.high]),
-            method=method,
-            options=tolerances,
-        )
-        if found.status != 0:
-            raise ConicSolverError(f"{method}: {found.message}")
-        return found.x, float(found.fun)
-    ball = sp.csr_array((0, program.q.size)) if program.ball is None else program.ball
-    one = sp.eye_array(program.q.size, format="csr")
-    above, below = np.flatnonzero(np.isfinite(program.high)), np.flatnonzero(np.isfinite(program.low))
-    cone = (1 + ball.shape[0],) if ball.shape[0] else ()
-    matrices = [program.E, program.A, one[above], -one[below], sp.csr_array((len(cone), program.q.size)), -ball]
-    limits = [np.zeros(program.E.shape[0]), program.limit, program.high[above], -program.low[below]]
-    posed = ConicProgram(
-        q=program.q,
-        A=sp.vstack(matrices),
-        h=np.concatenate([*limits, np.ones(len(cone)), np.zeros(ball.shape[0])]),
-        zero=program.E.shape[0],
-        nonnegative=sum(map(len, limits[1:])),
-        second_order=cone,
-        exponential=0,
+    tolerances = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), ACCURACY)
+    found = linprog(
+        program.q,
+        A_ub=program.A,
+        b_ub=program.limit,
+        A_eq=program.E,
+        b_eq=np.zeros(program.E.shape[0]),
+        bounds=np.column_stack([program.low, program.high]),
+        method=method,
+        options=tolerances,
     )
-    found = conic.solve_conic(posed, method)
-    return found.x, found.value
+    if found.status != 0:
+        raise ConicSolverError(f"{method}: {found.message}")
+    return found.x, float(found.fun)
 
 
 def _by_labels_alone(problem: Problem) -> float | None:
