@@ -242,9 +242,20 @@ def merge_duplicates(
     order = np.lexsort(keys[-2:])
     tied = np.all([key[order][1:] == key[order][:-1] for key in keys[-2:]], axis=0)
     if not tied.any():  # as a rule where there are numbers
-        return x[order], z[order], y[order], w[order]
+        return _taken(x, order), _taken(z, order), y[order], w[order]
     order = np.lexsort(keys)
-    x, z, y, w = x[order], z[order], y[order], w[order]
+    x, z, y, w = _taken(x, order), _taken(z, order), y[order], w[order]
     new = np.ones(len(y), dtype=bool)
     new[1:] = (x[1:] != x[:-1]).any(axis=1) | (z[1:] != z[:-1]).any(axis=1) | (y[1:] != y[:-1])
     return x[new], z[new], y[new], np.add.reduceat(w, np.flatnonzero(new))
+
+
+def _taken(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """values[order], a block of rows at a time."""
+    taken = np.empty((len(order), values.shape[1]), values.dtype)
+
+    def fill(rows: slice) -> None:
+        taken[rows] = values[order[rows]]
+
+    in_blocks(fill, blocks(*taken.shape))
+    return taken
