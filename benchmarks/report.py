@@ -101,7 +101,7 @@ def lr_section(rows: pd.DataFrame) -> Iterator[str]:
                 "certified": _certified(group),
             }
         )
-    yield _markdown(table)
+    yield markdown(table)
     yield "### The paper's seconds (MOSEK, Intel Xeon 2.66 GHz) beside ours (over the nine radii)"
     table = []
     for (name, kappa), group in ours.groupby(["data", "kappa"], sort=False):
@@ -118,7 +118,7 @@ def lr_section(rows: pd.DataFrame) -> Iterator[str]:
                 "paper's DRO / LR": _ratio(seconds / _paper_seconds(name, "LR")),
             }
         )
-    yield _markdown(table)
+    yield markdown(table)
 
 
 def _paper_seconds(name: str, method: str) -> float:
@@ -131,7 +131,7 @@ def window_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios to plain logistic regression from a hundredth of the largest useful radius to just below it."""
     ours = against_plain(rows, WINDOW)
     yield _in_short(ours, WINDOW) + " The aim is at most 5 and 50."
-    yield _markdown(
+    yield markdown(
         [
             {
                 "data set": name,
@@ -160,7 +160,7 @@ def levels_section(rows: pd.DataFrame) -> Iterator[str]:
 def _each_setting(rows: pd.DataFrame, problem: list[str]) -> Iterator[str]:
     ours = against_plain(rows, problem)
     yield _in_short(ours, problem) + " The aim is at most 10."
-    yield _markdown(
+    yield markdown(
         [
             {column: row[column] for column in problem}
             | {
@@ -182,7 +182,7 @@ def largest_radius_section(rows: pd.DataFrame) -> Iterator[str]:
         f"Median: {_ratio(rows['ratio'].median())} fits; worst: {_worst(rows, ['data', 'kappa'])}. The aim is three. "
         f"Fits certified to 1e-6: {_certified(rows)}."
     )
-    yield _markdown(
+    yield markdown(
         [
             {
                 "data": row["data"],
@@ -199,7 +199,7 @@ def largest_radius_section(rows: pd.DataFrame) -> Iterator[str]:
 
 def path_section(rows: pd.DataFrame) -> Iterator[str]:
     """Seconds of paths and cross-validation relative to those of separate fits."""
-    yield _markdown(
+    yield markdown(
         [
             {
                 "data": row["data"],
@@ -243,7 +243,7 @@ def algorithm1_section(rows: pd.DataFrame) -> Iterator[str]:
                 "check": _seconds(expected) if finished else "",
             }
         )
-    yield _markdown(table)
+    yield markdown(table)
     yield (
         "A run is unfinished if twice as many rounds would have exceeded the limit; its ratio is then a lower bound. "
         "Extrapolated (not measured): a line through the logarithm of the paper's UB - LB over the last half of the "
@@ -267,7 +267,7 @@ def extrapolated_seconds(runs: pd.DataFrame) -> float:
 
 def all_violated_section(rows: pd.DataFrame) -> Iterator[str]:
     """Ratios of the variant with all violated cuts."""
-    yield _markdown(_pairs(with_gap(rows), "all-violated", SETTING))
+    yield markdown(_pairs(with_gap(rows), "all-violated", SETTING))
 
 
 def dro_section(rows: pd.DataFrame) -> Iterator[str]:
@@ -276,7 +276,7 @@ def dro_section(rows: pd.DataFrame) -> Iterator[str]:
     # Each problem has its own gap; dro cannot solve the one with categories, so its seconds are shown for both.
     rows = with_gap(rows, columns)
     theirs = rows[rows["solver"] == "dro"]
-    yield _markdown(_pairs(pd.concat([rows, theirs.assign(features="categories", gap=np.nan)]), "dro", columns))
+    yield markdown(_pairs(pd.concat([rows, theirs.assign(features="categories", gap=np.nan)]), "dro", columns))
     yield (
         "With the 0/1 data as numbers both packages solve the same problem; as categories they give the mixed-feature "
         "model."
@@ -324,7 +324,7 @@ def _grown(rows: pd.DataFrame, setting: list[str]) -> str:
                 "gap": f"{row['gap']:.0e}" if done else "",
             }
         )
-    return _markdown(table)
+    return markdown(table)
 
 
 def table1_section(rows: pd.DataFrame) -> Iterator[str]:
@@ -336,7 +336,7 @@ def table1_section(rows: pd.DataFrame) -> Iterator[str]:
         table.append(
             {"data set": name} | {f"{method}, s": _seconds(group["seconds"][method]) for method in group.index}
         )
-    yield _markdown(table)
+    yield markdown(table)
     wanted = set(published_values("table1")["dataset"])
     fits, seconds = 100 * rows["n_fits"].sum(), 100 * rows["seconds"].sum()
     missing = [method for method in dict.fromkeys(published_values("table1")["method"]) if method not in METHODS]
@@ -364,7 +364,7 @@ def certify_section(rows: pd.DataFrame) -> Iterator[str]:
                 "seconds per fit": _seconds(group["seconds"].sum() / group["fits"].sum()),
             }
         )
-    yield _markdown(table)
+    yield markdown(table)
     yield (
         f"{rows['certified'].sum():,} of {rows['fits'].sum():,} fits are certified to 1e-6: the training part of split "
         "0 and its rows outside the first fold, both codings (-1/+1: bound 100), the raw metric with kappa 0.1, 1, m "
@@ -447,7 +447,7 @@ def _ratio(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
 
 
-def _markdown(table: list[dict]) -> str:
+def markdown(table: list[dict]) -> str:
     columns = list(dict.fromkeys(column for row in table for column in row))
     lines = [columns, ["---"] * len(columns)] + [[str(row.get(column, "")) for column in columns] for row in table]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -16,7 +16,7 @@ import pytest
 import seaborn as sns
 from sklearn.preprocessing import OneHotEncoder
 
-from benchmarks import compilation, encoding, fingerprint, report
+from benchmarks import choosing, compilation, encoding, fingerprint, report
 from benchmarks.datasets import (
     as_numbers,
     logistic_problem,
@@ -293,3 +293,27 @@ def test_no_kernel_is_compiled_for_numbers_and_for_categories(tmp_path):
 def test_seconds_of_compiling_are_measured():
     row = compilation.row_of("numbers")
     assert row["first"] > 10 * row["next process"] > 0
+
+
+def test_ways_to_choose_are_measured_resumed_and_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(choosing, "SHARES", np.array([1e-2, 1.0]))
+    monkeypatch.setattr(choosing, "GRIDS", {choosing.GRID: slice(0, None)})
+    path = tmp_path / "choosing.csv"
+    choosing.main(["--datasets", "iris", "--folds", "1", "--output", str(path)])
+    first, out = path.read_text(), capsys.readouterr().out
+    assert out.startswith("iris: ") and "| iris | 150 | 4 | 0 |" in out
+    choosing.main(["--datasets", "iris", "--folds", "1", "--output", str(path)])
+    assert path.read_text() == first and not capsys.readouterr().out.startswith("iris: ")
+    rows = pd.read_csv(path, dtype={"grid": str, "label_cost": str})
+    part = next(choosing.parts(*choosing.table("iris"), standardise=True))
+    model = WassersteinLogisticRegression(0.01, np.inf).fit(part.X, part.y)
+    of_positive = model.predict_proba(part.X_test)[:, 1]
+    loss = -np.log(np.where(part.y_test == 1, of_positive, 1 - of_positive)).mean()
+    found = choosing.means(rows, choosing.one_radius(np.inf, "0.01"))
+    assert found.loc["iris", "log_loss"] == pytest.approx(loss, rel=1e-5)
+
+
+def test_the_tables_of_the_documentation_are_those_of_the_results():
+    rows = pd.read_csv(choosing.RESULTS, dtype={"grid": str, "label_cost": str})
+    assert choosing.PAGE.read_text(encoding="utf-8").endswith(f"{choosing.MARK}\n\n{choosing.report(rows)}\n")
+    assert len(set(rows["data"])) >= 10
