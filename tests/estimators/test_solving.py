@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from tests.estimators.test_classifier import mixed_data
 from tests.instances import random_problem
 from wdrlr import radius_max
 from wdrlr.estimators.solving import Solving, at, shown
@@ -114,8 +115,8 @@ def test_conic_solvers_tell_their_rounds_about_once_a_second_or_all_of_them(capf
 
 
 def test_the_largest_radius_tells_its_rounds(capsys):
-    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    value = radius_max(X, y, label_cost=2.0)
+    X, y = mixed_data(40)
+    value = radius_max(X, y)
     assert capsys.readouterr().out == ""
-    assert radius_max(X, y, label_cost=2.0, verbose=1) == value
-    assert capsys.readouterr().out.startswith("wdrlr: largest useful radius: 4 samples, by")
+    assert radius_max(X, y, verbose=1) == value
+    assert capsys.readouterr().out.startswith("wdrlr: largest useful radius: ")
