@@ -23,13 +23,22 @@ from setup import urls  # noqa: E402, setup.py of the project
 project = "wdrlr"
 author = "The wdrlr developers"
 release = importlib.metadata.version("wdrlr")
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build"]
 default_role = "code"
 highlight_language = "none"  # what is indented is a formula or a shell command
 
 html_theme = "furo"
 html_title = "wdrlr"
+html_static_path = ["_static"]
+html_css_files = ["wdrlr.css"]
 html_show_copyright = False
 html_show_sourcelink = False
 html_baseurl = urls.get("Documentation", "")
@@ -41,6 +50,9 @@ if urls:
 # The notebooks are shown as they were committed, with their outputs; the tests of notebooks/ run them.
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_code_prompt_show = "Show the parameters"
+nb_code_prompt_hide = "Hide the parameters"
+copybutton_exclude = ".linenos, .gp, .go"  # of a session in Python, what was typed is copied
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
@@ -54,7 +66,7 @@ napoleon_use_rtype = False
 def copy_notebooks():
     """Copy ../notebooks to here: Sphinx takes pages from one folder only. The copies are not committed.
 
-    Progress bars are left out, since they are drawn by scripts from the network.
+    Cells with parameters are folded. Progress bars are left out, since they are drawn by scripts from the network.
     """
     copies = DOCS / "notebooks"
     shutil.rmtree(copies, ignore_errors=True)
@@ -63,6 +75,8 @@ def copy_notebooks():
         notebook = nbformat.read(path, as_version=4)
         notebook.metadata.pop("widgets", None)
         for cell in notebook.cells:
+            if "parameters" in cell.metadata.get("tags", []):
+                cell.metadata.tags.append("hide-input")
             if cell.cell_type == "code":
                 cell.outputs = [one for one in cell.outputs if WIDGET not in one.get("data", {})]
         nbformat.write(notebook, copies / path.name)
