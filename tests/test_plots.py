@@ -79,12 +79,27 @@ def test_a_path_plot_shows_the_path():
     assert held_out["standard_error"].tolist() == expected["log_loss_se"].tolist()
     assert figure.axes[2].lines[0].get_ydata().tolist() == path["objective"].tolist()[1:]
     assert path.attrs["no_rows"] == ["colour_never"]
-    legend = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
     assert legend == {"size", "colour_green", "colour_red", "colour_never (no rows)", "kind_b"}
     alone, without = path_plot(path)
     assert set(without["name"]) == set(data["name"]) - {"held out"}
     plt.close(figure)
     plt.close(alone)
+
+
+def test_no_legend_of_a_path_plot_is_on_a_curve_or_cut():
+    X, y = mixed_data(40)
+    radii = np.geomspace(1e-3, 0.3, 6)
+    long_names = X.rename(columns={"colour": "colour of the larger one"})
+    model = WassersteinLogisticRegressionCV(radii, cv=3).fit(long_names, y)
+    figure, _ = path_plot(fit_path(long_names, y, radii), model.cv_results_)
+    figure.canvas.draw()
+    left, right = (legend.get_window_extent() for legend in figure.legends)
+    for box in (left, right):
+        assert not any(box.overlaps(axis.get_tightbbox()) for axis in figure.axes)
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1
+    assert left.x1 < right.x0
+    plt.close(figure)
 
 
 def test_a_path_plot_needs_one_path():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -99,7 +99,7 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
     )
     largest = shown[slopes].abs().max().nlargest(N_NAMED_SLOPES).index
     with figure_style():
-        figure, axes = plt.subplots(1, 3, figsize=(TEXT_WIDTH, 2.2), layout="constrained")
+        figure, axes = plt.subplots(1, 3, figsize=(TEXT_WIDTH, 2.8), layout="constrained")
         for name in slopes.difference(largest, sort=False):
             axes[0].plot(shown["radius"], shown[name], color="0.8", linewidth=0.5)
         for name in largest:
@@ -115,8 +115,12 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
             axis.set_xscale("log")
             axis.set_xlabel("radius")
             axis.set_title(title)
-        for axis in axes[[0, 2]]:
-            axis.legend(fontsize="x-small", frameon=False, handlelength=1.2)
+        small: dict[str, Any] = dict.fromkeys(("fontsize", "title_fontsize"), "x-small")
+        # Below the panels, where no curve is.
+        for axis, side, columns in ((axes[0], "left", 2), (axes[2], "right", 1)):
+            small["loc"] = f"outside lower {side}"
+            lines, names = axis.get_legend_handles_labels()
+            figure.legend(lines, names, title=axis.get_title(), ncols=columns, frameon=False, handlelength=1.2, **small)
     return figure, data
 
 
