@@ -1,3 +1,7 @@
+import re
+from email.message import Message
+from importlib.metadata import metadata
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from tests.estimators.test_classifier import mixed_data
 from wdrlr import WassersteinLogisticRegression, WassersteinLogisticRegressionCV
+from wdrlr.estimators import report
 from wdrlr.estimators.report import as_html
 from wdrlr.model.separation import most_violated
 from wdrlr.paper.baselines import ContinuousLogisticRegression
@@ -133,3 +138,45 @@ def test_html_is_scikit_learns_with_the_report_below():
     assert "sk-container" in make_pipeline(clone(model))._repr_html_()
     with sklearn.config_context(display="text"):
         assert "text/html" not in model._repr_mimebundle_()
+
+
+def test_html_is_open_and_styled_in_the_colours_of_its_surroundings():
+    told_in_html = as_html(WassersteinLogisticRegression().fit(X, Y)._fitted())
+    assert told_in_html.count("<details open>") == told_in_html.count("<details") == 3
+    assert told_in_html.count("<style>") == 1 and ".wdrlr-report table" in told_in_html
+    assert "currentColor" in told_in_html and not re.search(r"#[0-9a-f]{3}|rgb\(", told_in_html)
+
+
+def test_html_links_to_the_documentation_that_is_published(monkeypatch):
+    model = WassersteinLogisticRegression().fit(X, Y)
+    address = "https://some.one.example/robust/"
+    monkeypatch.setattr(report, "documentation", lambda: "")
+    assert "href" not in as_html(model._fitted()) and model._get_doc_link() == ""
+    monkeypatch.setattr(report, "documentation", lambda: address)
+    assert model._get_doc_link() == f"{address}api.html" and f'href="{address}api.html"' in model._repr_html_()
+    linked = dict(re.findall(r'<th><a href="([^"]*)"[^>]*>([^<]*)</a></th>', as_html(model._fitted())))
+    assert linked[f"{address}faq.html#what-does-the-gap-mean"] == "certificate"
+    named = X.rename(columns={"size": "certificate"})  # a slope of that name is no certificate
+    html = as_html(WassersteinLogisticRegression().fit(named, Y)._fitted())
+    assert html.count("certificate</a>") == 1 and "<th>certificate</th>" in html
+
+
+def test_the_address_of_the_documentation_is_in_the_metadata(monkeypatch):
+    urls = Message()
+    monkeypatch.setattr(report, "metadata", lambda name: urls)
+    assert report.documentation.__wrapped__() == ""
+    urls["Project-URL"] = "Issues, https://one.example/issues"
+    assert report.documentation.__wrapped__() == ""
+    urls["Project-URL"] = "Documentation, https://one.example/"
+    assert report.documentation.__wrapped__() == "https://one.example/"
+    monkeypatch.undo()
+    monkeypatch.setattr(report, "metadata", lambda name: metadata("not-installed"))
+    assert report.documentation.__wrapped__() == ""
+
+
+def test_rows_that_are_explained_exist():
+    model = WassersteinLogisticRegressionCV([0.01], cv=3, feature_costs={"kind": 2.0}).fit(X, Y)
+    sections = dict(report._sections(model._fitted()))
+    assert {title: set(rows) - {name for name, _ in sections[title]} for title, rows in report.EXPLAINED.items()} == {
+        title: set() for title in sections
+    }

@@ -375,6 +375,13 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         """
         return report.as_text(self._fitted())
 
+    _doc_link_module = "wdrlr"
+
+    @property
+    def _doc_link_template(self) -> str:
+        """Where scikit-learn's diagram links to; empty for no link."""
+        return report.documentation() and f"{report.documentation()}api.html"
+
     def _html_repr(self) -> str:
         """scikit-learn's diagram, and the report below it once there is a fit."""
         diagram = super()._html_repr()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,38 @@ N_LISTED = 10
 
 UNIQUE = 0.01
 """Mean difference of probabilities up to which the optimum counts as unique."""
+
+
+EXPLAINED = {
+    "The fit": {
+        "radius": "choosing.html",
+        "label cost": "choosing.html",
+        "chosen among": "choosing.html",
+        "feature costs": "costs.html",
+        "objective": "faq.html#why-is-my-worst-case-so-bad",
+        "certificate": "faq.html#what-does-the-gap-mean",
+        "uniqueness": "faq.html#can-other-coefficients-be-as-good",
+    },
+    "The adversary": {
+        "multiplier": "faq.html#what-does-the-multiplier-mean",
+        "price": "faq.html#what-does-the-multiplier-mean",
+        "may pay": "faq.html#what-does-the-multiplier-mean",
+    },
+    "The largest slopes": {"intercept": "from_logistic_regression.html#what-the-slopes-mean"},
+}
+"""Where the documentation explains a row of a section."""
+
+STYLE = """\
+.wdrlr-report details { max-width: 60em; margin: 0.4em 0; border-radius: 0.25em;
+  border: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
+.wdrlr-report summary { padding: 0.3em 0.6em; cursor: pointer; font-weight: bold;
+  background: color-mix(in srgb, currentColor 8%, transparent); }
+.wdrlr-report table { margin: 0.3em 0; border: none; border-collapse: collapse; }
+.wdrlr-report :is(th, td) { padding: 0.15em 0.6em; border: none; text-align: left; vertical-align: top; }
+.wdrlr-report th { font-weight: normal; white-space: nowrap; opacity: 0.75; }
+.wdrlr-report td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+"""
+"""How the report looks: in the colours of its surroundings, be they light or dark."""
 
 
 class Fitted(NamedTuple):
@@ -58,15 +92,30 @@ def as_text(model: Fitted) -> str:
 
 
 def as_html(model: Fitted) -> str:
-    """The report of a fitted model as HTML, one folded table per section."""
+    """The report of a fitted model as HTML, one open table per section, linked if the documentation is published."""
     parts = []
     for title, rows in _sections(model):
-        cells = "".join(
-            f'<tr><th style="text-align: left">{escape(name)}</th><td style="text-align: left">{escape(text)}</td></tr>'
-            for name, text in rows
-        )
-        parts.append(f"<details><summary>{escape(title)}</summary><table>{cells}</table></details>")
-    return "".join(parts)
+        cells = "".join(f"<tr><th>{_explained(title, name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+        parts.append(f"<details open><summary>{escape(title)}</summary><table>{cells}</table></details>")
+    return f'<div class="wdrlr-report"><style>{STYLE}</style>{"".join(parts)}</div>'
+
+
+def _explained(title: str, name: str) -> str:
+    """The name of a row, with a link to the page that explains it."""
+    page = EXPLAINED[title].get(name)
+    if not (page and documentation()):
+        return escape(name)
+    return f'<a href="{escape(documentation() + page)}" target="_blank" rel="noopener">{escape(name)}</a>'
+
+
+@cache
+def documentation() -> str:
+    """The address of the published documentation, as the metadata of the package have it; empty if there is none."""
+    try:
+        urls = metadata("wdrlr").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    return dict(line.split(", ", 1) for line in urls).get("Documentation", "")
 
 
 def _sections(model: Fitted) -> list[tuple[str, list[tuple[str, str]]]]:
