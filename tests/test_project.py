@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import wdrlr
@@ -24,7 +25,10 @@ def test_the_conda_environment_has_the_bounds_of_pyproject():
     conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
     assert pip[-1] == "--editable ."
-    wanted = {*PYPROJECT["dependencies"], *requirements("all"), f"python{PYPROJECT['requires-python']}", "pip"}
+    (python,) = [entry for entry in conda if re.fullmatch(r"python=3\.\d+", entry)]  # Binder reads no other form
+    assert SpecifierSet(PYPROJECT["requires-python"]).contains(python.removeprefix("python="))
+    assert not [name for name in ("binder", ".binder") if (ROOT / name).exists()]  # it would read only what is in there
+    wanted = {*PYPROJECT["dependencies"], *requirements("all"), python, "pip"}
     assert sorted([*conda, *pip[:-1]]) == sorted(wanted)
 
 
