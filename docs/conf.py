@@ -119,10 +119,19 @@ def visit_math(translator, node):
     raise nodes.SkipNode
 
 
+def source_of(app, module, attribute):
+    """The module whose source a name links to, if it is not the one that defines it.
+
+    The source of a module links back to one page for all of its names. That of changed_mass has a page in method.md.
+    """
+    return module if (module, attribute) == ("wdrlr", "changed_mass") else None
+
+
 def setup(app):
     copy_notebooks()
     app.add_html_math_renderer("mathml", inline_renderers=(visit_math, None), block_renderers=(visit_math, None))
     app.connect("autodoc-process-docstring", plain_docstring, priority=100)  # before napoleon
+    app.connect("viewcode-follow-imported", source_of)
 
 
 html_math_renderer = "mathml"
