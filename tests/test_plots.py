@@ -109,4 +109,16 @@ def test_a_path_plot_needs_one_path():
     with pytest.raises(ValueError, match="no positive radius"):
         path_plot(fit_path(X, y, [0.0]))
     with pytest.raises(ValueError, match="the path's l1_penalty"):
-        path_plot(fit_path(X, y, [0.1]), pd.DataFrame({"radius": [0.1], "l1_penalty": [1.0]}))
+        path_plot(fit_path(X, y, [0.1], [1.0]), WassersteinLogisticRegressionCV([0.1], cv=2).fit(X, y).cv_results_)
+
+
+def test_other_tables_are_told_from_those_that_are_drawn():
+    X, y = mixed_data(40)
+    chosen = WassersteinLogisticRegressionCV([0.1], cv=2).fit(X, y)
+    path = fit_path(X, y, [0.1, 0.2])
+    with pytest.raises(ValueError, match="path must be the table of fit_path, with the columns 'label_cost', "):
+        path_plot(chosen)
+    with pytest.raises(ValueError, match=r"cv_results must be the table of .*CV\.cv_results_"):
+        path_plot(path, chosen)
+    with pytest.raises(ValueError, match="changed must be the table of changed_mass, with the columns 'mass', "):
+        changes_plot(chosen.worst_case_distribution(X, y))

@@ -236,16 +236,17 @@ def test_two_classes_of_any_dtype(y, classes):
         (["yes"] * N, "y has only one class, 'yes'"),
         (np.where(Y > 0, 1.0, np.inf), "Input y contains infinity"),
         (np.where(Y > 0, "yes", None), "Input y contains NaN or None"),
-        (pd.Series([1, None] * 20, dtype="Int64"), "Input y contains NaN"),
+        (pd.Series([1, None] * 20, dtype="Int64"), "Input y contains NaN or None; drop"),
+        (np.where(Y > 0, 1.0, np.nan), "Input y contains NaN or None; drop"),
         (np.array([0, "a"], dtype=object)[Y], "y mixes text with other labels"),
         (np.column_stack([Y, 1 - Y]), "y should be a 1d array"),
         (Y[:-1], r"inconsistent numbers of samples: \[40, 39\]"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning:sklearn")
 def test_other_targets_are_refused(y, words):
     for model in (WassersteinLogisticRegression(), WassersteinLogisticRegressionCV(cv=2)):
-        with pytest.raises(ValueError, match=words):
+        with warnings.catch_warnings(), pytest.raises(ValueError, match=words):
+            warnings.simplefilter("error")
             model.fit(X, y)
 
 
@@ -266,6 +267,26 @@ def test_only_the_proportions_of_weights_count(size):
 
 
 # Containers
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (X.to_dict("list"), "dict"),
+        (X.to_dict("records"), "list"),
+        (X.iloc[0], "Series"),
+        (X["kind"], "Series"),
+        ("table.csv", "str"),
+        (load_dataset("car"), "Dataset"),
+    ],
+)
+def test_what_is_no_table_is_told_from_one(given, kind):
+    words = rf"X is a {kind}, which has no rows and columns; .*pandas.DataFrame\(X\).*X.iloc\[\[i\]\]"
+    for use in (REFERENCE.predict, fit):
+        with pytest.raises(ValueError, match=words):
+            use(given)
+    assert len(REFERENCE.predict(pd.DataFrame(X.to_dict("records")))) == N
+    assert REFERENCE.predict(X.iloc[[0]]) == REFERENCE.predict(X)[:1]
 
 
 def test_text_in_an_array_needs_names():

@@ -13,6 +13,7 @@ import pandas as pd
 
 from wdrlr.extras import required
 from wdrlr.files import replace_file
+from wdrlr.model.encoding import check_made_by
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,8 +72,10 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
     Raises
     ------
     ValueError
-        If the path has several label costs or penalties or no positive radius, or ``cv_results`` lacks its penalty.
+        If the path has several label costs or penalties or no positive radius, ``cv_results`` lacks its penalty, or
+        one of them is another table.
     """
+    check_made_by("fit_path", "path", path, ("label_cost", "l1_penalty", "radius", "transport_multiplier", "intercept"))
     for column in ("label_cost", "l1_penalty"):
         if len(path[column].unique()) != 1:
             raise ValueError(f"the path must have one value of {column}, not {path[column].unique().tolist()}.")
@@ -84,6 +87,8 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
     curves.append(("multiplier", "multiplier", shown["radius"], shown["transport_multiplier"], np.nan))
     curves.append(("loss", "worst case", shown["radius"], shown["objective"], np.nan))
     if cv_results is not None:
+        used = ("l1_penalty", "radius", "log_loss", "log_loss_se")
+        check_made_by("WassersteinLogisticRegressionCV.cv_results_", "cv_results", cv_results, used)
         penalty = shown["l1_penalty"].iloc[0]
         held_out = cv_results[(cv_results["l1_penalty"] == penalty) & (cv_results["radius"] > 0)]
         if held_out.empty:
@@ -135,7 +140,13 @@ def changes_plot(changed: pd.DataFrame, at_most: int = 12) -> Figure:
         What `wdrlr.model.worst_case.changed_mass` returns.
     at_most
         The largest number of bars; features without mass are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``changed`` is another table.
     """
+    check_made_by("changed_mass", "changed", changed, ("mass", "commonest", "commonest_mass"))
     shown = changed[changed["mass"] > 0].head(at_most)
     color = sns.color_palette("colorblind")[0]
     with figure_style():

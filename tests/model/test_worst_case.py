@@ -384,3 +384,7 @@ def test_changed_mass_counts_by_hand():
         changed_mass(table, X.iloc[:2], y[:2])
     with pytest.raises(ValueError, match="X has the columns"):
         changed_mass(table, X[["number", "a"]], y)
+    with pytest.raises(ValueError, match="X is a ndarray, which is no table; pass the distribution, X and y in"):
+        changed_mass(table, y, X)
+    with pytest.raises(ValueError, match=r"must be the table of worst_case_distribution, .*'source_row'"):
+        changed_mass(X, table, y)

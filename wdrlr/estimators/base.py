@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.sparse import issparse
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -534,16 +535,16 @@ def _plain_labels(y: Any) -> np.ndarray:
     if plain is not None and plain.kind in "biu" and not y.isna().any():
         y = y.to_numpy(dtype=plain)
     y = column_or_1d(y, warn=True)
-    if y.dtype == object:
-        if pd.isna(y).any():
-            raise ValueError("Input y contains NaN or None; drop those rows.")
-        if len({str if isinstance(label, str) else float for label in y}) > 1:
-            raise ValueError("y mixes text with other labels; convert all of them to text.")
+    if pd.isna(y).any():
+        raise ValueError("Input y contains NaN or None; drop those rows.")
+    if y.dtype == object and len({str if isinstance(label, str) else float for label in y}) > 1:
+        raise ValueError("y mixes text with other labels; convert all of them to text.")
     return y
 
 
 def _two_classes(y: np.ndarray) -> np.ndarray:
     """The two classes of y, sorted; shape (2,)."""
+    assert_all_finite(y, input_name="y")  # else scikit-learn warns of a cast before it says so
     check_classification_targets(y)
     target = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)

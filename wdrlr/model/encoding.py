@@ -269,11 +269,19 @@ def as_pandas(X: Any) -> Any:
 
 
 def refuse_text(X: Any) -> None:
-    """Raise ValueError if an array, or nested lists, contain text or times, which would be read as numbers."""
+    """Raise ValueError if an array, or nested lists, contain text or times, which would be read as numbers.
+
+    Also if X has no rows and columns, like a dict, a list of dicts, or one row of a table with text.
+    """
     try:
         array = np.asarray(X)
     except ValueError:  # rows differ in length; scikit-learn reports it
         return
+    if array.ndim < 2 and array.dtype.kind not in "biufc":  # else scikit-learn says how to reshape it
+        raise ValueError(
+            f"X is a {type(X).__name__}, which has no rows and columns; pass a DataFrame: pandas.DataFrame(X) of a "
+            "dict or a list of dicts, X.iloc[[i]] rather than X.iloc[i] for one row of a table."
+        )
     for kind in set(map(type, array.ravel())) if array.dtype == object else {array.dtype.type}:
         if issubclass(kind, (str, bytes, *_TIMES)):
             what = "times" if issubclass(kind, _TIMES) else "text"
@@ -282,6 +290,12 @@ def refuse_text(X: Any) -> None:
                 'scikit-learn return after .set_output(transform="pandas"). Where scikit-learn makes arrays of tables, '
                 "as in BaggingClassifier, give the positions of the columns of categories in categorical_features."
             )
+
+
+def check_made_by(function: str, name: str, table: Any, columns: Iterable[str]) -> None:
+    """Raise ValueError if an argument is no table with the columns of those that a function makes."""
+    if not (isinstance(table, pd.DataFrame) and {*columns} <= {*table.columns}):
+        raise ValueError(f"{name} must be the table of {function}, with the columns {quoted(columns)}.")
 
 
 def look_alikes(levels: Iterable[Any]) -> tuple[str, str] | None:

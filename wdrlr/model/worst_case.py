@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.model.certificate import worst_case_loss
-from wdrlr.model.encoding import as_pandas
+from wdrlr.model.encoding import as_pandas, check_made_by
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates, changed
 
@@ -283,7 +283,7 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If X does not have the columns or the number of rows of the distribution.
+        If the distribution is another table, or X does not have its columns or its number of rows.
 
     Examples
     --------
@@ -298,7 +298,10 @@ def changed_mass(distribution: pd.DataFrame, X: Any, y: Any) -> pd.DataFrame:
     label   0.00                        0.00
     shape   0.00                        0.00
     """
+    check_made_by("worst_case_distribution", "distribution", distribution, ("mass", "source_row", "label"))
     X = as_pandas(X)
+    if np.ndim(X) != 2:
+        raise ValueError(f"X is a {type(X).__name__}, which is no table; pass the distribution, X and y in this order.")
     names = (
         [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else [f"x{j}" for j in range(np.shape(X)[1])]
     )
