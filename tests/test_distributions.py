@@ -113,6 +113,46 @@ def test_the_wheel_brings_its_data_sets_and_its_types(installed, tmp_path):
     assert str(installed.parents[1]) in printed and "certified to tol" in printed
 
 
+@pytest.fixture
+def newcomer(tmp_path):
+    """The script docs/newcomer.py, where nothing else of the project is."""
+    return shutil.copy(ROOT / "docs" / "newcomer.py", tmp_path)
+
+
+OFFLINE = """
+import runpy, sys
+
+def refuse(event, arguments):
+    assert not event.startswith("socket.") or event == "socket.__new__", f"{event}: a network is asked for"
+
+sys.addaudithook(refuse)
+sys.argv = sys.argv[1:]
+"""
+
+
+def test_the_tour_of_a_newcomer_runs_with_the_wheel_and_without_a_network(installed, newcomer, tmp_path):
+    run_it = OFFLINE + "runpy.run_path(sys.argv[0], run_name='__main__')"
+    said = run(installed, "-c", run_it, newcomer, tmp_path / "a" / "b", cwd=tmp_path, WDRLR_DATA="", MPLBACKEND="agg")
+    assert f"in {installed.parents[1]}" in said and "certified to tol" in said
+    assert {path.name for path in (tmp_path / "a" / "b").iterdir()} == {"path.png", "changes.png", "model.joblib"}
+    noticed = int(re.search(r"All (\d+) mistakes were noticed\.$", said.strip())[1])
+    lines = re.findall(r"^- [^:]+: (\w+(?:Error|Warning)): \S", said.partition("Go wrong")[2], re.MULTILINE)
+    assert len(lines) == noticed > 30 and "- a LazyFrame: TypeError" in said
+    assert "Error: a network is asked for" not in said
+
+
+@pytest.mark.parametrize("mistake", ["None", "int('x')"])
+def test_the_tour_of_a_newcomer_fails_where_a_mistake_is_not_noticed(installed, newcomer, tmp_path, mistake):
+    code = f"import newcomer; newcomer.go_wrong({{'this': ('word', lambda: {mistake})}})"
+    said = run(installed, "-c", code, cwd=tmp_path, fails=True)
+    assert "1 of 1 mistakes passed in silence, or with another message: ['this']" in said
+
+
+def test_the_guard_against_a_network_works(installed, tmp_path):
+    code = OFFLINE + "import urllib.request; urllib.request.urlopen('http://127.0.0.1:9')"
+    assert "a network is asked for" in run(installed, "-c", code, cwd=tmp_path, fails=True)
+
+
 def papermill(python, notebook, cwd, **options):
     small = "{sizes: [20], runs: 2, worst_case_size: 20}"
     return run(python, "-m", "papermill", notebook, "-", "-y", small, "-k", "python3", cwd=cwd, **options)
