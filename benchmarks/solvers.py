@@ -75,10 +75,8 @@ class Logistic:
         scores[self.kept] = coef[problem.n_numeric :]
         # The problem's coding gives the same scores up to a constant per feature.
         intercept, slopes = self.model.intercept_[0], [coef[: problem.n_numeric]]
-        for j, K in enumerate(problem.n_levels):
-            levels = problem.levels(j)
-            block = np.column_stack([problem.level_matrix[levels, problem.dummies(j)], np.ones(K)])
-            *of_feature, shift = np.linalg.solve(block, scores[levels])
+        for j in range(problem.n_categorical):
+            shift, of_feature = problem.slopes_of_scores(j, scores[problem.levels(j)])
             intercept += shift
             slopes.append(of_feature)
         return Answer(np.concatenate([[intercept], *slopes]), rounds=int(self.model.n_iter_[0]))
