@@ -125,7 +125,9 @@ def test_class_weights_count_in_every_fit_and_in_no_error():
     X, y = categorical_data()
     weight = {"no": 1.0, "yes": 4.0}
     for options in ({}, {"p": 2.0}):
-        model = WassersteinLogisticRegressionCV(RADII, PENALTIES, cv=4, class_weight=weight, **options).fit(X, y)
+        model = WassersteinLogisticRegressionCV(
+            RADII, PENALTIES, cv=4, scoring=None, class_weight=weight, **options
+        ).fit(X, y)
         plain = WassersteinLogisticRegression(class_weight=weight, **options)
         search = GridSearchCV(plain, {"radius": RADII, "l1_penalty": PENALTIES}, cv=4).fit(X, y)
         expected = pd.DataFrame(search.cv_results_).sort_values(["param_radius", "param_l1_penalty"])
@@ -135,7 +137,7 @@ def test_class_weights_count_in_every_fit_and_in_no_error():
     meant = np.where(y == "yes", 4.0, 1.0)
     one = [0.03]
     by_class, by_sample = (
-        WassersteinLogisticRegressionCV(one, class_weight=given).fit(X, y, weights)
+        WassersteinLogisticRegressionCV(one, scoring=None, class_weight=given).fit(X, y, weights)
         for given, weights in ((weight, None), (None, meant))
     )
     assert by_class.coef_.tolist() == by_sample.coef_.tolist()

@@ -295,7 +295,7 @@ max_iter
         """Which metadata ``fit`` takes and hands on to the splitter and the scorer; as in scikit-learn."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        if self.scoring is not None:
+        if report.measure_of(self.scoring) == "score":
             scorer = check_scoring(self, scoring=self.scoring)
             router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
         return router
@@ -309,7 +309,7 @@ max_iter
             _raise_for_params(metadata, self, "fit")
             return known["groups"], known["sample_weight"]
         routed = process_routing(self, "fit", **metadata)
-        return routed.splitter.split, routed.scorer.score if self.scoring is not None else {}
+        return routed.splitter.split, routed.scorer.score if "scorer" in routed else {}
 
     def _at(self, radius: float, l1_penalty: float) -> WassersteinLogisticRegression:
         """The plain estimator at one point of the grid."""

@@ -697,8 +697,8 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
     half, of_changes = np.zeros((E, C + 1)), np.zeros((3, E))
     place = np.where(data.column >= 0, fold.position[data.column], -1)  # of levels
     weight, of_lam = np.empty(N), np.empty(N)
-    touched, seen = np.empty(E, np.int32), np.zeros(E, np.bool_)
-    where, value = np.empty(2 * data.z.shape[1], np.int32), np.empty(2 * data.z.shape[1])
+    touched, seen = np.empty(E, np.int64), np.zeros(E, np.bool_)
+    where, value = np.empty(2 * data.z.shape[1], np.int64), np.empty(2 * data.z.shape[1])
     _add_changed_cuts(
         *(half, weight, of_lam, of_changes, touched, seen, where, value),
         *(data.x, data.z, place, fold.position, pool, t, mult, slack),
