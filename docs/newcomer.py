@@ -140,6 +140,7 @@ def mistakes():
         "numbers as text": ("to_numeric", lambda: fit(X.assign(income=raw["age"].astype(str)))),
         "0 and 1 for no and yes": ("boolean", lambda: fit(X.assign(owner=X["owner"].astype(int)))),
         "an id": ("'id'", lambda: fit(X.assign(id=[f"customer {i}" for i in range(len(X))]))),
+        "a row number": ("numbered", lambda: fit(X.assign(row=StandardScaler().fit_transform(raw.index.to_frame())))),
         "columns in other units": ("StandardScaler", lambda: fit(X.assign(income=raw["income"].fillna(0)))),
         "levels that differ in a blank": ("blanks", lambda: fit(X.assign(region=blank))),
         "a dict": ("DataFrame", lambda: fit(X.to_dict("list"))),

@@ -52,6 +52,7 @@ SLIPS = {
     ),
     "boolean dummies": (pd.get_dummies(CLEAN), "Exactly one of columns 'kind_a', 'kind_b', 'kind_c' is true"),
     "id": (CLEAN.assign(new=[f"row {i}" for i in range(N)]), f"Nearly every one of the {N} rows .* column 'new'"),
+    "row number": (CLEAN.assign(new=RNG.permutation(N) + 1), f"The {N} rows seem to be numbered by column 'new'"),
     "numbers": (CLEAN.assign(new=RNG.integers(1, 9, N).astype(str)), "Numbers are written as text in column 'new'"),
     "dates": (CLEAN.assign(new=DAYS.strftime("%Y-%m-%d")), "Dates or times are written as text in column 'new'"),
     "scales": (CLEAN.assign(new=1e4 * RNG.normal(size=N)), r"One norm .* differ by a factor .* in 'size', .* in 'new'"),
@@ -159,6 +160,17 @@ def test_ids_from_the_share_of_levels_on():
     assert len(found({"new": list("abcdefghij")})) == 1
 
 
+def test_row_numbers_are_found_in_a_part_of_the_rows_and_after_scaling():
+    numbers = RNG.permutation(2 * N)[:N]
+    for given in (numbers, 0.37 * numbers - 4.0, (numbers - numbers.mean()) / numbers.std()):
+        assert len(with_column(given)) == 1
+    assert with_column(np.where(numbers == numbers[0], numbers[1], numbers)) == []  # two the same
+    assert with_column(numbers + (numbers == numbers[0]) * 0.5) == []
+    assert with_column(RNG.permutation(9 * N)[:N] / N) == []
+    assert found({"new": np.arange(19.0)}) == []
+    assert len(found({"new": np.arange(20.0)})) == 1
+
+
 def test_rows_without_weight_do_not_count():
     names = [f"n{i}" for i in range(N)]
     names[N // 2 :] = ["n0"] * (N // 2)
@@ -220,7 +232,7 @@ def test_checks_need_no_scikit_learn():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["house-votes-84", "monks-3", "lymphography", "breast-cancer"])
+@pytest.mark.parametrize("name", ["house-votes-84", "monks-3", "lymphography", "breast-cancer", "contraceptive"])
 def test_the_data_sets_of_the_paper_are_quiet(name):
     data = load_dataset(name)
     assert found(data.X) == []

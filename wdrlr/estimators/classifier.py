@@ -139,9 +139,9 @@ class WassersteinLogisticRegression(RobustClassifier):
     -----
     ColumnWarning
         Once for each of these: numbers that are only 0 and 1, flags or dummies; dummies that are features of their own;
-        a category with nearly a level a row; numbers as text; dates as text; columns under one norm with scales that
-        differ by a factor of 100 or more; levels that differ only in blanks or a dot. ``check_columns=False`` turns
-        all of them off.
+        a category with nearly a level a row; numbers that count the rows; numbers as text; dates as text; columns
+        under one norm with scales that differ by a factor of 100 or more; levels that differ only in blanks or a dot.
+        ``check_columns=False`` turns all of them off.
     ConvergenceWarning
         If the certified gap is above ``tol``.
     SeparableDataWarning

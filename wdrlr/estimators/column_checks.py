@@ -168,6 +168,27 @@ def ids(data: _Data) -> str | None:
     )
 
 
+FEWEST_NUMBERED, LARGEST_GRID = 20, 2.0
+"""Rows, and places of a grid for each: in fewer, chance may give each its own; half may have been split off."""
+
+
+def row_numbers(data: _Data) -> str | None:
+    """Numbers that count the rows, also after scaling: all are different, on a grid that has few more places."""
+    encoding, found = data.encoding, []
+    for j, x in zip(encoding.numeric, data.problem.x.T, strict=True):
+        steps = np.diff(np.unique(x))
+        if len(steps) == encoding.n_rows - 1 >= FEWEST_NUMBERED - 1:
+            steps = steps / steps.min()
+            if steps.sum() < LARGEST_GRID * encoding.n_rows and np.allclose(steps, steps.round()):
+                found.append(encoding.names[j])
+    if not found:
+        return None
+    return (
+        f"The {encoding.n_rows} rows seem to be numbered by {_columns(found)}: no two numbers are the same, and few "
+        "are left out, so nothing can be learnt from them of other rows. Drop them, unless this order means something."
+    )
+
+
 NUMBER = r"\s*[-+]?(?!0\d)(\d[\d.,]*|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*"
 """A number as text, with any sign for decimals or thousands; not 007, which is a code."""
 
@@ -250,6 +271,7 @@ CHECKS: tuple[Callable[[_Data], str | None], ...] = (
     zero_one_numbers,
     dummies,
     ids,
+    row_numbers,
     numbers_as_text,
     dates_as_text,
     scales,
