@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from wdrlr.estimators import report, slopes
 from wdrlr.estimators.column_checks import warn_of_columns
 from wdrlr.estimators.formulation import Formulation, Posed
+from wdrlr.estimators.frames import depth_of_user
 from wdrlr.estimators.solving import Solving
 from wdrlr.model import encoding as enc
 from wdrlr.model.certificate import objective, worst_case_loss
@@ -297,7 +298,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"{missed} of {len(table)} rows were not reached within time_limit={time_limit}: their ranges are nan. "
                 "Raise time_limit, or ask for fewer rows.",
-                stacklevel=2,
+                stacklevel=depth_of_user(),
             )
         ranges = pd.DataFrame(found._asdict(), index=table.index)
         ranges = ranges.assign(proba_low=expit(found.low), proba_high=expit(found.high))

@@ -7,7 +7,6 @@ does. Each check is a function of the problem that says what it found, or None; 
 from __future__ import annotations
 
 import re
-import sys
 import warnings
 from collections.abc import Callable
 from itertools import islice
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.estimators.formulation import Formulation, Posed
+from wdrlr.estimators.frames import depth_of_user
 from wdrlr.model.encoding import FeatureEncoding, look_alikes, quoted
 from wdrlr.model.problem import Problem
 
@@ -36,7 +36,7 @@ def warn_of_columns(table: pd.DataFrame, formulation: Formulation, posed: Posed)
         The problem, as ``formulation.fit`` makes it of the table.
     """
     for message in findings(table, formulation, posed):
-        warnings.warn(f"{message} (check_columns=False turns this off.)", ColumnWarning, stacklevel=_depth_of_user())
+        warnings.warn(f"{message} (check_columns=False turns this off.)", ColumnWarning, stacklevel=depth_of_user())
 
 
 def findings(table: pd.DataFrame, formulation: Formulation, posed: Posed) -> list[str]:
@@ -94,14 +94,6 @@ def _written(data: _Data, pattern: str) -> list[int]:
 
 def _columns(names: list[str]) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
-
-
-def _depth_of_user() -> int:
-    """How many frames up the first is that belongs neither to this package nor to scikit-learn."""
-    frame, depth = sys._getframe(1), 1
-    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in ("wdrlr", "sklearn"):
-        frame, depth = frame.f_back, depth + 1
-    return depth
 
 
 # ------------------------------------------------------------ the checks

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from wdrlr.estimators.frames import depth_of_user
 from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.registry import Solver, chosen_solver, solve
@@ -162,7 +163,7 @@ def warn_of_no_minimiser(radius: float) -> None:
     warnings.warn(
         f"{why} the objective has no minimiser, and the coefficients are merely where the tolerance was reached.",
         SeparableDataWarning,
-        stacklevel=3,
+        stacklevel=depth_of_user(),
     )
 
 
@@ -173,7 +174,7 @@ def warn_if_uncertified(solution: Solution, tol: float) -> None:
             f"the lower bound of this fit came out above the objective, {solution.upper:.9f}, so one of them is wrong "
             "and the gap is infinite. Please report this with the data; rescaling columns of numbers can help.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=depth_of_user(),
         )
     elif not solution.gap <= tol:
         remedy = (
@@ -185,5 +186,5 @@ def warn_if_uncertified(solution: Solution, tol: float) -> None:
             f"the objective is only certified to {solution.gap:.1e}, not to tol={tol:.1e}: it is "
             f"{solution.upper:.9f}, the lower bound {solution.lower:.9f}, after {solution.n_rounds} rounds. {remedy}",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=depth_of_user(),
         )
