@@ -673,3 +673,14 @@ def test_numbers_that_hardly_count_beside_labels_do_not_spoil_these(norm):
     assert 35e3 * 4 / 14 < radius < 35e3 * 4 / 14 + 0.1
     assert imbalance_by_hand(problem, radius * (1 + 1e-7)) < 1e-8
     assert imbalance_by_hand(problem, radius - 0.01) > 1e-8
+
+
+def test_a_method_that_goes_on_for_ever_is_stopped(monkeypatch):
+    """highs-ipm did on this table, whose labels cost 1e10 times what levels do."""
+    levels = pd.CategoricalDtype(range(4))
+    X = pd.DataFrame({"a": [0, 1, 1, 0, 0, 3], "b": [2, 1, 0, 1, 2, 0]}).astype(levels).assign(fixed=0.0)
+    options = {"label_cost": 2.4e9, "metric_scale": "unit", "fit_intercept": False}
+    options["feature_costs"] = {"fixed": np.inf, "a": 0.035}
+    radius = radius_max(X, [1, 0, 1, 0, 1, 1], **options)
+    monkeypatch.setattr(largest_radius, "LINEAR_METHODS", ("highs-ds",))
+    assert radius == pytest.approx(radius_max(X, [1, 0, 1, 0, 1, 1], **options), rel=1e-7)

@@ -24,6 +24,9 @@ from wdrlr.solvers.half_slopes import base_norm
 
 logger = logging.getLogger("wdrlr")
 
+ITERATIONS = 100
+"""Times rows and columns, that HiGHS may take: where a tolerance is out of reach, it can go on for ever."""
+
 ACCURACY = 1e-9
 """In a problem's own units: to this the programs are solved, and what is smaller is left out."""
 
@@ -724,7 +727,7 @@ def _minimise(program: _Program, method: str) -> tuple[np.ndarray, float]:
         b_eq=np.zeros(program.E.shape[0]),
         bounds=np.column_stack([program.low, program.high]),
         method=method,
-        options=tolerances,
+        options={**tolerances, "maxiter": ITERATIONS * sum(program.A.shape)},
     )
     if found.status != 0:
         raise ConicSolverError(f"{method}: {found.message}")
@@ -840,7 +843,7 @@ def _share_of_labels(
             b_eq=[0.0],
             bounds=N / unit * np.column_stack([np.r_[low, np.zeros(ones.size)], np.r_[high, most]]),
             method="highs",
-            options={"primal_feasibility_tolerance": ACCURACY},
+            options={"primal_feasibility_tolerance": ACCURACY, "maxiter": ITERATIONS * (len(limits) + ones.size)},
         )
         if found.status != 0:
             return least
