@@ -8,11 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.estimators.test_classifier import mixed_data
 from tests.instances import random_problem
+from tests.solvers.test_column_constraint import let_programs_take_a_second
 from wdrlr import radius_max
 from wdrlr.estimators.solving import Solving, at, shown
 from wdrlr.solvers import column_constraint
-from wdrlr.solvers.conic import OutOfTime
-from wdrlr.solvers.programs import solve_program
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0])
@@ -49,16 +48,7 @@ def test_a_path_of_a_solver_that_takes_no_start_is_its_fits():
 
 def test_out_of_time_the_remedy_is_time_and_not_max_iter(monkeypatch):
     problem = random_problem(11, N=30, n=0, n_levels=(2,) * 6, label_cost=6.0, radius=0.2)
-    clock = [0.0]
-    monkeypatch.setattr(column_constraint, "perf_counter", lambda: clock[0])
-
-    def until_the_deadline(problem, cuts, form, conic_solver, deadline):
-        if clock[0] >= deadline:
-            raise OutOfTime("no time is left")
-        clock[0] += 1.0
-        return solve_program(problem, cuts, form, conic_solver)
-
-    monkeypatch.setattr(column_constraint, "solve_program", until_the_deadline)
+    let_programs_take_a_second(monkeypatch)
     with pytest.warns(ConvergenceWarning, match="raise the time_limit in solver_options") as caught:
         Solving("column-constraint", {"time_limit": 4.0, "all_violated": False}).fit(problem)
     assert "max_iter" not in str(caught[0].message)

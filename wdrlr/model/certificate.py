@@ -26,7 +26,7 @@ from scipy.special import entr, expit
 from wdrlr.model.metric import mean_costs
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates
-from wdrlr.model.threads import blocks, in_blocks
+from wdrlr.model.threads import filled
 
 UNIT = np.finfo(float).eps
 """Twice the unit roundoff; the factor 2 covers products of errors."""
@@ -136,7 +136,7 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
     by_label = candidates(problem, b)
     n_candidates = sum(of_label.argument.shape[1] for of_label in by_label)
-    losses = _filled(
+    losses = filled(
         np.empty((problem.n_samples, n_candidates)),
         n_candidates,
         lambda rows: np.hstack([log_loss(of_label.argument[rows]) for of_label in by_label]),
@@ -195,7 +195,7 @@ class _Samples:
     def _by_rows(self, work: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """What ``work`` makes of the losses and the costs of every sample; shape (N,)."""
         (N, width), same = self.losses.shape, len(self.costs) == 1
-        return _filled(
+        return filled(
             np.empty(N), width, lambda rows: work(self.losses[rows], self.costs if same else self.costs[rows])
         )
 
@@ -210,7 +210,7 @@ class _Samples:
         loss, cost = self._sums(~open_, left)
         costs = self.costs if len(self.costs) == 1 else self.costs[open_]
         some, width = np.flatnonzero(open_), self.losses.shape[1]
-        losses = _filled(np.empty((len(some), width)), width, lambda rows: self.losses[some[rows]])
+        losses = filled(np.empty((len(some), width)), width, lambda rows: self.losses[some[rows]])
         return _Samples(losses, costs, self.w[open_], loss, cost), left[open_], right[open_]
 
     def _sums(self, included: np.ndarray, choice: np.ndarray) -> tuple[float, float]:
@@ -243,16 +243,6 @@ def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> flo
 def _pairwise(n: int) -> float:
     """Relative error, in units, of NumPy's sum of n terms of one sign: 8 running sums a block of 128, then halving."""
     return 16.0 + np.log2(max(n, 1))
-
-
-def _filled(out: np.ndarray, width: int, work: Callable[[slice], np.ndarray]) -> np.ndarray:
-    """``out`` with what ``work``, which reads ``width`` entries a row, returns for each block of rows."""
-
-    def fill(rows: slice) -> None:
-        out[rows] = work(rows)
-
-    in_blocks(fill, blocks(len(out), width))
-    return out
 
 
 # ------------------------------------------------------------ the lower bound

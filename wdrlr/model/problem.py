@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wdrlr.model.metric import GroundMetric
-from wdrlr.model.threads import blocks, in_blocks
+from wdrlr.model.threads import filled
 
 
 def log_loss(a: np.ndarray) -> np.ndarray:
@@ -200,14 +200,12 @@ class Problem:
         """
         scores, slopes, first = self.level_scores(b), self.numeric(b), self.x[0]
         at_first = float(b[0] + np.sum(first.astype(np.longdouble) * slopes))
-        f = np.empty(self.n_samples)
 
-        def fill(rows: slice) -> None:
+        def of(rows: slice) -> np.ndarray:
             of_levels = scores[self.z[rows] + self.offsets].sum(axis=1)
-            f[rows] = at_first + (self.x[rows] - first) @ slopes + of_levels
+            return at_first + (self.x[rows] - first) @ slopes + of_levels
 
-        in_blocks(fill, blocks(*self.shape))
-        return f
+        return filled(np.empty(self.n_samples), self.shape[1], of)
 
     def design(self, sample: np.ndarray, z: np.ndarray) -> np.ndarray:
         """The rows whose product with b is f(x_sample, z), for levels or codes z (C, m); shape (C, 1 + n + k)."""
@@ -253,9 +251,4 @@ def merge_duplicates(
 def _taken(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     """values[order], a block of rows at a time."""
     taken = np.empty((len(order), values.shape[1]), values.dtype)
-
-    def fill(rows: slice) -> None:
-        taken[rows] = values[order[rows]]
-
-    in_blocks(fill, blocks(*taken.shape))
-    return taken
+    return filled(taken, values.shape[1], lambda rows: values[order[rows]])

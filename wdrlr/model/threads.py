@@ -13,6 +13,7 @@ from functools import cache, wraps
 from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
+import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
@@ -71,6 +72,16 @@ def in_blocks(work: Callable[[slice], R], rows: list[slice]) -> list[R]:
     for context in contexts:
         context.run(_threads.set, None)
     return list(executor.map(lambda context, some: context.run(work, some), contexts, rows))
+
+
+def filled(out: np.ndarray, width: int, work: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """``out`` with what ``work``, which reads ``width`` entries a row, returns for each block of rows."""
+
+    def fill(rows: slice) -> None:
+        out[rows] = work(rows)
+
+    in_blocks(fill, blocks(len(out), width))
+    return out
 
 
 def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wdrlr.model.metric import NORMS, LInf
 from wdrlr.model.problem import Problem
-from wdrlr.model.threads import blocks, in_blocks
+from wdrlr.model.threads import filled
 from wdrlr.solvers.interior_point import kernels
 
 MIN_LEVELS_FOR_TOPS = 4
@@ -108,11 +108,7 @@ class Coordinates:
         intercept: list[tuple[int, float]] = [(0, 1.0)]  # coordinates and coefficients of b_0
         x, number_rows = self._scale_numbers(problem, intercept)
         z = np.empty((len(self.kept), problem.n_categorical), np.int32)
-
-        def fill(rows: slice) -> None:
-            z[rows] = problem.z[self.kept[rows]] + problem.offsets
-
-        in_blocks(fill, blocks(*z.shape))
+        z = filled(z, z.shape[1], lambda rows: problem.z[self.kept[rows]] + problem.offsets)
         offsets = np.append(problem.offsets, sum(problem.n_levels)).astype(np.int64)
         column, level_rows = self._score_levels(problem, z, offsets, intercept)
         top = np.full((2, problem.n_categorical), -1, np.int32)

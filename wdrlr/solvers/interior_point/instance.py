@@ -21,7 +21,7 @@ LOG_2 = float(np.log(2.0))
 MANY_LEVELS = 12
 """Where there are more, a top that made way for each level in turn would take a step a level."""
 LEAST_APART = 30
-"""Levels of a feature that the Newton system eliminates first; more than those of narrow ones, see ``kernels``."""
+"""Levels of a feature that the Newton system eliminates first; more than those of narrow ones, see ``coordinates``."""
 
 
 class Pairs(NamedTuple):
@@ -47,6 +47,7 @@ class Tops(NamedTuple):
     sign: np.ndarray  # (T,): +1 for a top, -1 for a bottom
     side: np.ndarray  # (T,): 0 for a top, 1 for a bottom
     level: np.ndarray  # (T,): the level whose score the row has, counted through; -1 if it is a size or sums sizes
+    firm: np.ndarray  # (T,) bool: whether the row limits a step, as all other rows do; else the top makes way
     start: np.ndarray  # the first row of each top or bottom
     n_sizes: int  # the number of rows of codes' sizes
 
@@ -105,8 +106,6 @@ class Instance:
     bounds : tuple
         ``coefficient_bounds`` of the problem.
     tops : Tops
-    firm : bool ndarray of shape (T,)
-        Which of their rows limit a step, as all other rows do; tops make way for the other levels.
     rows : LinearRows
         At the start: those of the tops, the box, then lam >= 0 and lam >= dual_norm(b_N), as far as this is linear.
     most : ndarray
@@ -173,8 +172,6 @@ class Instance:
     def _make_rows(self) -> None:
         problem, E, x_scale = self.problem, self.coordinates.E, self.x_scale
         self.tops, rows = self._rows_of_tops()
-        of_level = np.append(np.repeat(problem.n_levels, problem.n_levels), 0)  # the last for rows without a level
-        self.firm = of_level[self.tops.level] > MANY_LEVELS
         bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
         self.box = slice(len(rows), len(rows) + 2 * len(bounded))
         for j in bounded:
@@ -247,7 +244,9 @@ class Instance:
             of_row += [(size, 1.0, 0, -1)] * 2
         table = np.array(of_row).reshape(-1, 4)
         column, side, level = table[:, [0, 2, 3]].T.astype(int)
-        return Tops(column, table[:, 1], side, level, np.flatnonzero(np.diff(column, prepend=-1)), n_sizes), rows
+        of_level = np.append(np.repeat(problem.n_levels, problem.n_levels), 0)  # the last for rows without a level
+        firm, start = of_level[level] > MANY_LEVELS, np.flatnonzero(np.diff(column, prepend=-1))
+        return Tops(column, table[:, 1], side, level, firm, start, n_sizes), rows
 
     def _rows_of_sizes(self) -> tuple[list[Row], list[tuple[float, ...]]]:
         """size_v - b_v >= 0 and size_v + b_v >= 0, and what ``Tops`` has of these rows."""
