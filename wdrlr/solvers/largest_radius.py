@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 from scipy.special import expit
 
 from wdrlr.model.cuts import Cuts, join
@@ -21,11 +20,9 @@ from wdrlr.solvers import half_slopes
 from wdrlr.solvers.closed_form import best_constant
 from wdrlr.solvers.conic import ConicSolverError
 from wdrlr.solvers.half_slopes import base_norm
+from wdrlr.solvers.linear import minimise_linear
 
 logger = logging.getLogger("wdrlr")
-
-ITERATIONS = 100
-"""Times rows and columns, that HiGHS may take: where a tolerance is out of reach, it can go on for ever."""
 
 ACCURACY = 1e-9
 """In a problem's own units: to this the programs are solved, and what is smaller is left out."""
@@ -719,15 +716,14 @@ def _minimise(program: _Program, method: str) -> tuple[np.ndarray, float]:
         If the method does not end at an optimum.
     """
     tolerances = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), ACCURACY)
-    found = linprog(
+    found = minimise_linear(
         program.q,
-        A_ub=program.A,
-        b_ub=program.limit,
-        A_eq=program.E,
-        b_eq=np.zeros(program.E.shape[0]),
         bounds=np.column_stack([program.low, program.high]),
+        A=program.A,
+        limit=program.limit,
+        E=program.E,
         method=method,
-        options={**tolerances, "maxiter": ITERATIONS * sum(program.A.shape)},
+        **tolerances,
     )
     if found.status != 0:
         raise ConicSolverError(f"{method}: {found.message}")
@@ -835,15 +831,13 @@ def _share_of_labels(
     for low, high, unit in ((end, end, 1.0), (start, end, 1.0), (start, end, float(w_min))):
         if unit < 1 and (least is None or least > 1e-3):
             break
-        found = linprog(
+        found = minimise_linear(
             np.r_[1.0, np.zeros(ones.size)],
-            A_ub=sp.vstack([balance, -balance, room], format="csr"),
-            b_ub=N / unit * np.concatenate([limits, mass]),
-            A_eq=sp.csr_array(np.column_stack([[[-1.0]], ones])),
-            b_eq=[0.0],
             bounds=N / unit * np.column_stack([np.r_[low, np.zeros(ones.size)], np.r_[high, most]]),
-            method="highs",
-            options={"primal_feasibility_tolerance": ACCURACY, "maxiter": ITERATIONS * (len(limits) + ones.size)},
+            A=sp.vstack([balance, -balance, room], format="csr"),
+            limit=N / unit * np.concatenate([limits, mass]),
+            E=sp.csr_array(np.column_stack([[[-1.0]], ones])),
+            primal_feasibility_tolerance=ACCURACY,
         )
         if found.status != 0:
             return least

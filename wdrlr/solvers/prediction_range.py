@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, linprog
+from scipy.optimize import brentq
 
 from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import Cuts, initial_cuts, join
@@ -29,6 +29,7 @@ from wdrlr.model.problem import Problem
 from wdrlr.model.separation import most_violated
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.method import minimise
+from wdrlr.solvers.linear import minimise_linear
 from wdrlr.solvers.solution import Solution, Tilt
 
 ACCURACY = 0.02
@@ -210,12 +211,11 @@ def is_unbounded(problem: Problem, row: np.ndarray) -> bool:
     bounds = np.where(fixed, 0.0, 1.0)
     cuts = initial_cuts(problem)
     while True:
-        found = linprog(
+        found = minimise_linear(
             -row / scale,
-            A_ub=cuts.rows(problem) / scale,
-            b_ub=np.zeros(len(cuts)),
             bounds=np.column_stack([-bounds, bounds]),
-            method="highs",
+            A=cuts.rows(problem) / scale,
+            limit=np.zeros(len(cuts)),
         )
         if found.status != 0 or -found.fun <= ESCAPES:
             return False

@@ -8,13 +8,13 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
 from wdrlr.model.certificate import DualPoint, ambiguity, check, dual_value, objective
 from wdrlr.model.cuts import data_cuts
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
+from wdrlr.solvers.linear import minimise_linear
 from wdrlr.solvers.open_slopes import settle
 
 SEPARATED = 1e-9
@@ -152,14 +152,12 @@ def separated(problem: Problem) -> np.ndarray:
     left = np.ones(len(margins), dtype=bool)
     while left.any():
         rest = margins[left]
-        found = linprog(
+        found = minimise_linear(
             -rest.mean(axis=0),
-            A_ub=-rest,
-            b_ub=np.zeros(len(rest)),
-            A_eq=same / scale,
-            b_eq=np.zeros(len(same)),
             bounds=np.column_stack([-reach, reach]),
-            method="highs",
+            A=-rest,
+            limit=np.zeros(len(rest)),
+            E=same / scale,
         )
         if found.status != 0 or -found.fun <= SEPARATED:
             break
