@@ -95,9 +95,9 @@ class Settings:
     """Least slack, times tau over the largest multiplier."""
     prune_every: int = 4
     """Steps between two prunings."""
-    prune_mass: float = 1e-3
+    prune_mass: float = 1e-4
     """A cut can be pruned if its multiplier is below this times w_i, and costs less than this times the radius ..."""
-    prune_slack: float = 50.0
+    prune_slack: float = 200.0
     """... and its slack above this times tau / w_i ..."""
     restless: float = 2.0
     """... and above this times its last change."""
