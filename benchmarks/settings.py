@@ -32,6 +32,8 @@ DATASETS = (
 KAPPAS = ("1", "m")
 SHARES = (0.003, 0.1, 0.9)
 """The radii, as shares of the largest useful radius."""
+DEAR = (("audiology", 0.1), ("audiology", 0.7))
+"""Data sets and shares, kappa = m: fits whose steps a small change can multiply."""
 TOL = 1e-9
 FACTOR = 3.0
 
@@ -52,6 +54,9 @@ def problems() -> list[Problem]:
                 posed.append(replace(free, radius=share * largest, coef_bound=np.full(free.n_coefficients, 0.3)))
             posed.append(replace(penalised, radius=SHARES[(index + turn) % 3] * largest))
             posed.append(penalised)
+    for name, share in DEAR:
+        free = with_metric(uci_rows(name, "onehot", fold=False), "m", 0.0)
+        posed.append(replace(free, radius=share * largest_useful_radius(free)))
     return posed
 
 

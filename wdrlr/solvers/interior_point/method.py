@@ -138,7 +138,7 @@ def minimise(
                 if last or solution.gap <= tol:
                     return solution, duals
                 bounds = bounds._replace(upper=solution.upper, lower=max(solution.lower, known))
-            prune = n_steps % settings.prune_every == 0
+            prune = n_steps % settings.prune_every == 0 and n_steps - improved < settings.prune_patience
             at = move(instance, at, newton, step, trial, prune)
 
 

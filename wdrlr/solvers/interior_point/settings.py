@@ -95,6 +95,8 @@ class Settings:
     """Least slack, times tau over the largest multiplier."""
     prune_every: int = 4
     """Steps between two prunings."""
+    prune_patience: int = 10
+    """Steps without a smaller gap from which on cuts stay: some left and came back for hundreds of steps."""
     prune_mass: float = 1e-4
     """A cut can be pruned if its multiplier is below this times w_i, and costs less than this times the radius ..."""
     prune_slack: float = 200.0
