@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from threadpoolctl import threadpool_info
 
-from wdrlr.paper.results import processor, versions
+from wdrlr.paper.results import SOLVER, processor, versions
 from wdrlr.paper.store import Row, Table, heading
 
 _SET = {"data": str, "kappa": str}
@@ -102,7 +102,7 @@ def machine() -> str:
         dro = []
     return (
         f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GB, {_system()}; one thread; "
-        f"{' '.join([versions(), *dro, *blas])}"
+        f"{' '.join([versions(SOLVER), *dro, *blas])}"
     )
 
 

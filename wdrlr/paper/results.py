@@ -53,13 +53,17 @@ COLUMNS = {
 KEY = ("dataset", "protocol", "method", "seed", "tol", "solver", "split")
 """The columns that identify a cell."""
 
-_STAMPED = (
-    *("wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.estimators"),
+SOLVER = ("wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr.estimators")
+"""The packages that a fit can depend on."""
+
+STAMPED = (
+    *SOLVER,
     *("wdrlr.paper.protocols", "wdrlr.paper.methods", "wdrlr.paper.baselines", "wdrlr.paper.variants"),
     *("wdrlr.paper.residue", "wdrlr.paper.synthetic"),
     *("wdrlr.paper.cells", "wdrlr.datasets", "wdrlr.data_prep", "wdrlr.data_prep.recipes"),
 )
-"""The packages and modules that a number can depend on."""
+"""The packages and modules that a row can depend on."""
+
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
 _ABSENT = "-"
 # A row ends with its versions, and these end with a number that always has three parts, so that truncation is detected.
@@ -69,13 +73,16 @@ _ONE_TREE_AT_A_TIME = threading.Lock()
 
 
 @cache
-def versions() -> str:
+def versions(stamped: tuple[str, ...] = STAMPED) -> str:
     """The versions that a number can depend on, as "name=version" separated by blanks.
 
     The version of wdrlr ends in "+" and the stamp of its sources, which change more often than the version. A package
     that is not installed has "-".
     """
-    packages = [f"wdrlr={version('wdrlr')}+{source_stamp()}", *(f"{name}={_installed(name)}" for name in _PACKAGES)]
+    packages = [
+        f"wdrlr={version('wdrlr')}+{source_stamp(stamped)}",
+        *(f"{name}={_installed(name)}" for name in _PACKAGES),
+    ]
     return " ".join([f"python={python_version()}", *packages])
 
 
@@ -86,14 +93,14 @@ def _installed(package: str) -> str:
         return _ABSENT
 
 
-def source_stamp() -> str:
-    """Eight hexadecimal digits that change with the code a number can depend on: the solvers, the cells, the recipes.
+def source_stamp(stamped: tuple[str, ...] = STAMPED) -> str:
+    """Eight hexadecimal digits that change with the code of these packages and modules.
 
-    Comments, docstrings and layout do not count, nor do modules that only present or store rows. Stamps are comparable
-    only under the same version of Python, which writes the code that is hashed.
+    Comments, docstrings and layout do not count. By default, nor do modules that only present or store rows. Stamps are
+    comparable only under the same version of Python, which writes the code that is hashed.
     """
     code = hashlib.sha256()
-    for name in _STAMPED:
+    for name in stamped:
         package, _, module = name.rpartition(".")
         single = files(package) / f"{module}.py"
         sources = [single] if single.is_file() else files(name).iterdir()
