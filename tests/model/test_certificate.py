@@ -82,6 +82,17 @@ def test_penalty_is_added_to_the_upper_bound():
     assert objective(problem, b)[0] == pytest.approx(worst_case_loss(problem, b)[0] + 0.3 * np.abs(b).sum())
 
 
+@pytest.mark.parametrize("setting", [*SETTINGS, *COST_SETTINGS, *CODE_SETTINGS], ids=str)
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
+def test_a_guess_of_the_multiplier_moves_the_worst_case_loss_by_rounding_alone(setting, size):
+    for seed in range(4):
+        problem = random_problem(seed, N=25, **setting)
+        b = problem.feasible(random_coefficients(problem, seed, size))
+        value, lam = worst_case_loss(problem, b)
+        for guess in (0.0, 1e-12, 0.5 * lam, lam, 1.9 * lam, 2.1 * lam, 50 * lam + 1.0, 1e300, np.inf, np.nan):
+            assert worst_case_loss(problem, b, guess)[0] == pytest.approx(value, rel=1e-13)
+
+
 @pytest.mark.parametrize("setting", OF_EVERY_KIND, ids=str)
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_no_dual_point_passes_any_objective(setting, seed):

@@ -82,7 +82,7 @@ def test_coefficients_that_are_not_finite_count_as_0():
 def test_of_bounds_that_cross_the_lower_one_is_dropped(monkeypatch, solved):
     problem, b, points = solved
     for lower, kept in [(0.4, 0.4), (0.5, 0.5), (0.5 + 1e-12, -np.inf), (0.6, -np.inf)]:
-        monkeypatch.setattr(solution, "check", lambda *_, lower=lower: Certificate(0.5, lower, 1.0))
+        monkeypatch.setattr(solution, "check", lambda *_, at=None, lower=lower: Certificate(0.5, lower, 1.0))
         found = certified(problem, b, points, 1e-6, keep_residue=True)
         assert (found.upper, found.lower, found.lam) == (0.5, kept, 1.0)
     assert found.gap == np.inf

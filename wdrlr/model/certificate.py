@@ -82,6 +82,14 @@ class DualPoint:
     wall: np.ndarray
 
 
+class Objective(NamedTuple):
+    """The objective at some b, by how much its value can be below the truth, and the multiplier that attains it."""
+
+    value: float
+    rounding: float
+    lam: float  # nan at radius 0
+
+
 class Certificate(NamedTuple):
     """``upper`` is the objective at b, attained at ``lam`` (nan at radius 0). No coefficients have an objective below
     ``lower``, so that of b is at most upper - lower above the optimum: the possible rounding of both is subtracted from
@@ -94,16 +102,17 @@ class Certificate(NamedTuple):
     dual: DualPoint | None = None
 
 
-def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certificate:
+def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint, at: Objective | None = None) -> Certificate:
     """The certificate of coefficients b by the best of the given dual points; without any, the lower bound is 0.
 
     Parameters
     ----------
     b : ndarray of shape (1 + n + k,)
         Within the box, and b_0 = 0 without an intercept.
+    at : Objective or None
+        ``objective_with_rounding`` of b, if that is known already.
     """
-    upper, lam = objective(problem, b)
-    rounding = _rounding_of_objective(problem, b, upper)
+    upper, rounding, lam = at or objective_with_rounding(problem, b)
     # The objective at b = 0 is log 2, which bounds the optimum; so does the objective at b, if b is feasible.
     ceiling = float(np.log(2.0) * problem.w.sum() * (1 + 8 * UNIT))
     if (problem.feasible(b) == b).all():
@@ -119,33 +128,39 @@ def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint) -> Certifica
 # ------------------------------------------------------------ the upper bound
 
 
-def objective(problem: Problem, b: np.ndarray) -> tuple[float, float]:
-    """Worst-case loss plus penalty at b (1 + n + k,), and the multiplier that attains it, nan at radius 0."""
-    loss, lam = worst_case_loss(problem, b)
+def objective(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[float, float]:
+    """Worst-case loss plus penalty at b (1 + n + k,), and the multiplier that attains it, nan at radius 0.
+
+    ``guess`` is as in ``worst_case_loss``.
+    """
+    loss, lam = worst_case_loss(problem, b, guess)
     return loss + problem.penalty_value(b), lam
 
 
-def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
+def objective_with_rounding(problem: Problem, b: np.ndarray, guess: float = 0.0) -> Objective:
+    """``objective`` with its rounding."""
+    value, lam = objective(problem, b, guess)
+    return Objective(value, _rounding_of_objective(problem, b, value), lam)
+
+
+def worst_case_loss(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[float, float]:
     """sup { E_Q[L(-y f)] : W(Q, P_N) <= radius } at fixed coefficients, and the multiplier that attains it.
 
     The supremum is min over lam >= metric.dual_norm(b_N) of lam radius + sum_i w_i max_c (L_ic - lam cost_c), where c
     runs over the candidates of Algorithm 2: a convex piecewise linear function of one variable, minimised exactly by
     intersecting tangents from both sides. Source: proof of Theorem 1.
+
+    With a ``guess`` of the multiplier, candidates that can only be worst below half of it are left out, if the function
+    turns out to fall there. The result does not depend on it but for rounding.
     """
     if problem.radius == 0:
         return float((problem.w * log_loss(-problem.y * problem.decision(b))).sum()), np.nan
-    by_label = candidates(problem, b)
-    n_candidates = sum(of_label.argument.shape[1] for of_label in by_label)
-    losses = filled(
-        np.empty((problem.n_samples, n_candidates)),
-        n_candidates,
-        lambda rows: np.hstack([log_loss(of_label.argument[rows]) for of_label in by_label]),
-    )
-    costs = np.hstack([of_label.cost for of_label in by_label])
-    low = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
-    left = _Samples(losses, costs, problem.w)
-    at_low = left.worst(low)
-    low_value, low_slope = left.line(low, at_low, problem.radius)
+    least = problem.metric.dual_norm(problem.numeric(b)) * (1 + (problem.n_numeric + 4) * UNIT)
+    low = max(least, guess / 2) if np.isfinite(guess) else least
+    left, at_low, low_value, low_slope = _from(problem, b, low)
+    if low_slope >= 0 and low > least:
+        low = least
+        left, at_low, low_value, low_slope = _from(problem, b, low)
     if low_slope >= 0:
         return low_value, low
     # Above this multiplier no change pays.
@@ -170,6 +185,21 @@ def worst_case_loss(problem: Problem, b: np.ndarray) -> tuple[float, float]:
             high, at_high, high_value, high_slope = lam, at_lam, value, slope
     value, lam = min((low_value, low), (high_value, high))
     return float(value), float(lam)
+
+
+def _from(problem: Problem, b: np.ndarray, lam: float) -> tuple[_Samples, np.ndarray, float, float]:
+    """The samples with all candidates that can be worst at lam and above; at lam, these, the value and the slope."""
+    by_label = candidates(problem, b, lam)
+    n_candidates = sum(of_label.argument.shape[1] for of_label in by_label)
+    losses = filled(
+        np.empty((problem.n_samples, n_candidates)),
+        n_candidates,
+        lambda rows: np.hstack([log_loss(of_label.argument[rows]) for of_label in by_label]),
+    )
+    costs = np.hstack([of_label.cost for of_label in by_label])
+    samples = _Samples(losses, costs, problem.w)
+    worst = samples.worst(lam)
+    return samples, worst, *samples.line(lam, worst, problem.radius)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,8 +259,8 @@ def _rounding_of_objective(problem: Problem, b: np.ndarray, value: float) -> flo
     has slopes in [0, 1]. Logarithm, exponential, products with lam and w and NumPy's pairwise sums lose a few units
     more, relative to their results.
     """
-    m, levels = problem.n_categorical, abs(problem.level_matrix)
-    terms = 8 + problem.n_numeric + 3 * m + int((levels > 0).sum(axis=1).max(initial=0))
+    m, levels = problem.n_categorical, problem.level_sizes
+    terms = 8 + problem.n_numeric + 3 * m + int(np.diff(levels.indptr).max(initial=0))
     sizes = levels @ np.abs(b[1 + problem.n_numeric :])
     slopes = problem.numeric(b)
     at_first = problem.x[0].astype(np.longdouble) * slopes
@@ -421,15 +451,15 @@ def _charge(
     wall[0] *= problem.fit_intercept
     charge = _product(np.abs(wall), problem.coef_bound).sum() * (1 + len(b) * UNIT)
 
-    matrix = abs(problem.level_matrix)
-    terms = np.maximum((matrix > 0).sum(axis=0) - 1, 0)
-    slack_categories = slack[1 + n :] @ matrix + 2 * UNIT * terms * (np.abs(levels) @ matrix)
+    sizes = abs(problem.of_dummies)
+    terms = np.maximum(np.diff(sizes.indptr) - 1, 0)
+    slack_categories = sizes @ slack[1 + n :] + 2 * UNIT * terms * (sizes @ np.abs(levels))
     slack_categories += UNIT * (len(dual.mixtures) + 8) * np.abs(of_codes).sum(axis=0)
     # The part of r_0 that penalty and wall carry stays with b_0; only the rest is taken relative to the means.
     kept = np.clip(intercept - wall[0], -problem.penalty[0], problem.penalty[0]) + wall[0]
     numbers = numbers + center * kept
     slack_numbers = slack[1 : 1 + n] + np.abs(center) * (slack[0] + 2 * UNIT * (abs(kept) + abs(wall[0])))
-    categories = levels @ problem.level_matrix + of_codes.sum(axis=0) + linear[1 + n :]
+    categories = problem.of_dummies @ levels + of_codes.sum(axis=0) + linear[1 + n :]
     r = np.concatenate([[intercept], numbers, categories]) - wall
     slack = np.concatenate([slack[:1], slack_numbers, slack_categories])
     slack += UNIT * (np.abs(wall) + np.abs(r) + 2 * np.abs(linear))
@@ -580,7 +610,7 @@ def _bounds(
         bounds.append((claimed, np.zeros(n_b)))
     else:
         # A reference level whose score is not 0 adds to f at the means, and so does the rounding of the means.
-        sizes = abs(problem.level_matrix).sum(axis=1)
+        sizes = problem.level_sizes.sum(axis=1)
         references = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0
         blur = problem.metric.numeric_distance(len(w) * UNIT * np.abs(x).max(axis=0))
         changes = problem.metric.largest_changes(problem.n_categorical)

@@ -140,6 +140,16 @@ class Problem:
         return slice(start, start + self.n_levels[j] - 1)
 
     @cached_property
+    def of_dummies(self) -> sp.csr_array:
+        """The level matrix transposed; shape (k, sum(n_levels))."""
+        return self.level_matrix.T.tocsr()
+
+    @cached_property
+    def level_sizes(self) -> sp.csr_array:
+        """The level matrix with the absolute values of its entries."""
+        return abs(self.level_matrix)
+
+    @cached_property
     def all_dummies(self) -> Dummies:
         matrix, (V, k) = self.level_matrix.tocoo(), self.level_matrix.shape
         own = matrix.data > 0

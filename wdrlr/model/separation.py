@@ -45,10 +45,10 @@ class Steps(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The D + 1 candidates of every sample for one of the two labels (the set W of Algorithm 2)."""
+    """The K + 1 candidates of every sample for one of the two labels (the set W of Algorithm 2), K at most D."""
 
-    argument: np.ndarray  # (N, D + 1): -y f after the first d = 0, ..., D steps
-    cost: np.ndarray  # (1, D + 1) or (N, D + 1): transport cost, the label's included
+    argument: np.ndarray  # (N, K + 1): -y f after the first d = 0, ..., K steps
+    cost: np.ndarray  # (1, K + 1) or (N, K + 1): transport cost, the label's included
     rank: np.ndarray  # (N, D): by this the steps are ordered, the largest first
     entry: np.ndarray  # (N, D): where the steps are in the tables
     steps: Steps
@@ -63,45 +63,61 @@ class Worst(NamedTuple):
     z: np.ndarray  # (N, m): level codes
 
 
-def candidates(problem: Problem, b: np.ndarray) -> list[Candidates]:
+def candidates(problem: Problem, b: np.ndarray, least: float = 0.0) -> list[Candidates]:
     """Algorithm 2 for all samples at once, for each of the labels of ``problem.label_flips``.
+
+    If p = 1, candidates that are worst at no multiplier above ``least`` may be left out: L has slopes of at most 1, so
+    a step pays only where gain / cost is above the multiplier.
 
     Takes time O(k + N (n + D log D)), D = m if all changes cost the same. b has the shape (1 + n + k,).
     """
     steps, f = envelope_steps(problem, b), problem.decision(b)
-    return [_of_label(problem, steps, f, flipped) for flipped in problem.label_flips]
+    return [_of_label(problem, steps, f, flipped, least) for flipped in problem.label_flips]
 
 
-def _of_label(problem: Problem, steps: Steps, f: np.ndarray, flipped: bool) -> Candidates:
+def _of_label(problem: Problem, steps: Steps, f: np.ndarray, flipped: bool, least: float = 0.0) -> Candidates:
     """Those of the other label (second constraint set of Theorem 1) or of the sample's own (first); f of shape (N,)."""
     y = -problem.y if flipped else problem.y
     label = np.where(y > 0, 0, sum(problem.n_levels))[:, None]
     N, D = problem.n_samples, len(steps.feature)
     label_cost = problem.metric.label_change if flipped else 0.0
     counted = problem.metric.level_costs is None
-    argument, entry = np.empty((N, D + 1)), np.empty((N, D), dtype=int)
-    rank = np.empty((N, D))
-    cost = problem.metric.level_changes(D)[None] + label_cost if counted else np.empty((N, D + 1))
+    entry, rank = np.empty((N, D), dtype=int), np.empty((N, D))
+    ordered_by = steps.gain if counted else steps.steepness
+
+    def look_up(rows: slice) -> None:
+        z = problem.z[rows] if counted and D == problem.n_categorical else problem.z[rows][:, steps.feature]
+        np.add(z, problem.offsets[steps.feature] + label[rows], out=entry[rows])
+        if not counted:
+            entry[rows] = entry[rows] * (len(steps.gain) // max(2 * sum(problem.n_levels), 1)) + steps.number
+        np.take(ordered_by, entry[rows], out=rank[rows])
+
+    rows_of_blocks = blocks(*problem.shape)
+    in_blocks(look_up, rows_of_blocks)
+    K = D
+    if least > 0 and problem.metric.p == 1:
+        of_one = problem.metric.level_changes(1)[1] if counted else 1.0
+        K = int(np.count_nonzero(rank > least * of_one, axis=1).max(initial=0))
+    argument = np.empty((N, K + 1))
+    cost = problem.metric.level_changes(K)[None] + label_cost if counted else np.empty((N, K + 1))
 
     def fill(rows: slice) -> None:
-        entries = problem.z[rows][:, steps.feature] + problem.offsets[steps.feature] + label[rows]
-        if not counted:
-            entries = entries * (len(steps.gain) // max(2 * sum(problem.n_levels), 1)) + steps.number
-        gain = steps.gain[entries]
-        entry[rows], argument[rows, 0] = entries, -y[rows] * f[rows]
+        argument[rows, 0] = -y[rows] * f[rows]
         if counted:
-            rank[rows] = gain
-            gain = -np.sort(-gain, axis=1)
+            first = -rank[rows]
+            if 0 < K < D:
+                first.partition(K - 1, axis=1)
+            gain = -np.sort(first[:, :K], axis=1)
         else:
-            rank[rows] = steps.steepness[entries]
-            order = np.argsort(-rank[rows], axis=1, kind="stable")
-            gain, price = (np.take_along_axis(each, order, axis=1) for each in (gain, steps.cost[entries]))
+            order = np.argsort(-rank[rows], axis=1, kind="stable")[:, :K]
+            taken = np.take_along_axis(entry[rows], order, axis=1)
+            gain, price = steps.gain[taken], steps.cost[taken]
             cost[rows] = label_cost
             cost[rows, 1:] += np.cumsum(price, axis=1)
         np.cumsum(gain, axis=1, out=argument[rows, 1:])
         argument[rows, 1:] += argument[rows, :1]
 
-    in_blocks(fill, blocks(*problem.shape))
+    in_blocks(fill, rows_of_blocks)
     return Candidates(argument, cost, rank, entry, steps)
 
 

@@ -279,7 +279,7 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     constant, per_lam = np.full(n_b, 2.0 * f_constant), np.full(n_b, 2.0 * f_per_lam)
     if n:  # one number: |b_j| <= ||e_j|| ||b_N||_*
         constant[1 : 1 + n], per_lam[1 : 1 + n] = 0.0, problem.metric.number_norm.of_units(n) / problem.metric.scale
-    sizes = abs(problem.level_matrix).sum(axis=1)
+    sizes = problem.level_sizes.sum(axis=1)
     levels = np.minimum.reduceat(sizes, problem.offsets).sum() if len(sizes) else 0.0
     constant[0] = (1.0 + 2.0 * levels) * f_constant
     per_lam[0] = (1.0 + 2.0 * levels) * f_per_lam + problem.metric.numeric_distance(w @ x)

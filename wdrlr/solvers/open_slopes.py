@@ -28,12 +28,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from wdrlr.model.certificate import check
+from wdrlr.model.certificate import Objective, objective_with_rounding
 from wdrlr.model.problem import Problem
 
 
-def settle(problem: Problem, b: np.ndarray) -> np.ndarray:
-    """Coefficients with the same f at all rows as b, and open slopes by the rule of this module; shape (1 + n + k,).
+def settle(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[np.ndarray, Objective]:
+    """Coefficients with the same f at all rows as b, and open slopes by the rule of this module; and their objective.
 
     They are b itself where nothing is open, or where the others have a higher objective, by more than rounding.
 
@@ -41,21 +41,24 @@ def settle(problem: Problem, b: np.ndarray) -> np.ndarray:
     ----------
     b : ndarray of shape (1 + n + k,)
         Within the box, and b_0 = 0 without an intercept.
+    guess : float
+        Of the multiplier that attains the objective, see ``certificate.worst_case_loss``.
     """
+    before = objective_with_rounding(problem, b, guess)
     rows = problem.x[problem.w > 0]
     constant = np.flatnonzero(rows.min(axis=0) == rows.max(axis=0))
     if not constant.size and problem.level_weights.all():
-        return b
-    before = check(problem, b)
+        return b, before
     features = _open_features(problem, b, before.lam)
     shared = _without_constants(problem, b, constant, rows[0])
     for anywhere in (False,) if problem.fit_intercept else (True, False):
         moved = _at_means(problem, shared, features, anywhere)
-        after = check(problem, moved)
-        # Without a dual point, ``lower`` is 0 less the possible rounding.
-        if after.upper + after.lower <= before.upper - before.lower:
-            return moved
-    return b
+        if np.array_equal(moved, b):
+            continue
+        after = objective_with_rounding(problem, moved, before.lam)
+        if after.value - after.rounding <= before.value + before.rounding:
+            return moved, after
+    return b, before
 
 
 def interval(problem: Problem, b: np.ndarray, lam: float, j: int, level: int) -> tuple[float, float]:

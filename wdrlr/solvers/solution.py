@@ -98,6 +98,7 @@ def certified(
     dual_points: Sequence[DualPoint],
     tol: float,
     keep_residue: bool = False,
+    guess: float = 0.0,
     **record: Any,
 ) -> Solution:
     """The solution with coefficients b, made feasible, and the best of the lower bounds.
@@ -109,14 +110,16 @@ def certified(
 
     Parameters
     ----------
+    guess
+        Of the multiplier, see ``certificate.worst_case_loss``.
     record
         The other attributes of the solution.
     """
     start = perf_counter()
-    b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
+    b, at = problem.feasible(np.where(np.isfinite(b), b, 0.0)), None
     if not keep_residue:
-        b = settle(problem, b)
-    best = check(problem, b, *dual_points)
+        b, at = settle(problem, b, guess)
+    best = check(problem, b, *dual_points, at=at)
     constant = best_constant(problem)
     good_enough = max(best.upper, best.lower + tol)
     if not keep_residue and (b != constant).any() and constant_objective(problem, constant) <= good_enough:

@@ -105,6 +105,7 @@ class Coordinates:
         self.kept = np.flatnonzero(problem.w > max(light, NEGLIGIBLE * problem.w.max()))
         self.n_scores = problem.n_coefficients
         self.level_matrix, self.feature = problem.level_matrix, problem.all_dummies.feature
+        self._of_dummies = problem.of_dummies
         intercept: list[tuple[int, float]] = [(0, 1.0)]  # coordinates and coefficients of b_0
         x, number_rows = self._scale_numbers(problem, intercept)
         z = np.empty((len(self.kept), problem.n_categorical), np.int32)
@@ -199,4 +200,4 @@ class Coordinates:
         spread[self.data.column >= 0] = of_levels
         spread[self.common] = common
         numbers = self.center * force[0] + self.x_scale * force[1 : 1 + n]
-        return np.concatenate([force[:1], numbers, spread @ self.level_matrix])
+        return np.concatenate([force[:1], numbers, self._of_dummies @ spread])

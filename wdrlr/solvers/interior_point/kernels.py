@@ -329,13 +329,16 @@ def separate(
             feature,
             codes,
         )
-        changes, length = new.ends[Q], np.diff(new.ends[: Q + 1])
+        changes, ends = new.ends[Q], new.ends[: Q + 1]
         found = owner[:Q] + np.int32(part.rows.start)
-        return worst, found, new.sign[:Q], new.cost[:Q], length, new.feature[:changes], new.entry[:changes]
+        return worst, found, new.sign[:Q], new.cost[:Q], ends, new.feature[:changes], new.entry[:changes]
 
-    parts = zip(*_in_parts(of, data, pool), strict=True)
-    worst, owner, sign, cost, length, feature, entry = (_joined(values) for values in parts)
-    return worst, owner, Pool(pool.start, sign, cost, np.append(0, np.cumsum(length)), feature, entry)
+    worst, owner, sign, cost, ends, feature, entry = zip(*_in_parts(of, data, pool), strict=True)
+    found = Pool(
+        *(pool.start, _joined(sign), _joined(cost)),
+        *(_laid_end_to_end(ends), _joined(feature), _joined(entry)),
+    )
+    return _joined(worst), _joined(owner), found
 
 
 @jit
@@ -474,6 +477,8 @@ def merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool) -> tuple[P
     merged : Pool
     old : where each of its cuts was in ``pool``, -1 for a new one
     """
+    if not len(owner) and keep.all():
+        return pool, np.arange(pool.n_cuts)
 
     def of(rows: slice) -> tuple[np.ndarray, ...]:
         some, cuts = _cuts_of(pool, rows)
@@ -490,14 +495,26 @@ def merge(pool: Pool, keep: np.ndarray, owner: np.ndarray, new: Pool) -> tuple[P
         )
         old = np.empty(n_cuts, np.int64)
         _merge(some, kept, owner[added] - np.int32(rows.start), others, merged, old)
-        old[old >= 0] += cuts.start
-        return merged.counts, np.diff(merged.ends), *merged[1:3], *merged[4:], old
+        if cuts.start:
+            old[old >= 0] += cuts.start
+        return *merged, old
 
     N = len(pool.start) - 1
     parts = in_blocks(of, blocks(N, (pool.n_cuts + len(pool.entry)) // max(N, 1)))
-    counts, lengths, sign, cost, feature, entry, old = (_joined(values) for values in zip(*parts, strict=True))
-    start, ends = (np.append(0, np.cumsum(each)) for each in (counts, lengths))
-    return Pool(start, sign, cost, ends, feature, entry), old
+    start, sign, cost, ends, feature, entry, old = zip(*parts, strict=True)
+    merged = Pool(
+        *(_laid_end_to_end(start), _joined(sign), _joined(cost)),
+        *(_laid_end_to_end(ends), _joined(feature), _joined(entry)),
+    )
+    return merged, _joined(old)
+
+
+def _laid_end_to_end(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The ends of what blocks have, which begin at 0 in each of them, one block after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    before = np.cumsum([0, *(part[-1] for part in parts)])
+    return np.concatenate([[0], *(part[1:] + already for part, already in zip(parts, before, strict=False))])
 
 
 @jit
@@ -712,9 +729,12 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
     for first in range(0, N, ROWS_AT_ONCE):
         rows = _weighted_rows(slice(first, first + ROWS_AT_ONCE), weight, data, len(own))
         product += blas.dsyrk(1.0, rows.T).T
+    product[np.diag_indices(len(own))] *= 0.5
     own = fold.position[own]
-    half[np.ix_(own, own)] += product
-    half[own, own] -= 0.5 * np.diag(product)
+    if own[-1] + 1 == len(own) and own[0] == 0:  # all of them in order, as a rule
+        half[: len(own), : len(own)] += product
+    else:
+        half[np.ix_(own, own)] += product
     return half
 
 

@@ -132,7 +132,8 @@ def minimise(
                 duals = [] if bounds.dual is None else [as_dual_point(instance, bounds.dual)]
                 told: dict[str, Any] = {"n_rounds": n_steps, "n_cuts": at.pool.n_cuts}
                 if tilt is None:
-                    solution = certified(problem, b, duals, tol, **told)
+                    guess = bounds.best[-1] * instance.lam_unit
+                    solution = certified(problem, b, duals, tol, guess=guess, **told)
                 else:
                     solution = certified_tilted(problem, b, duals, tilt, **told)
                 if last or solution.gap <= tol:

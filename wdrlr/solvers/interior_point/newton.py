@@ -51,6 +51,8 @@ class Newton(NamedTuple):
 
     def solve_freely(self, g: np.ndarray) -> np.ndarray:
         """-M^-1 g"""
+        if not len(self.diagonal):
+            return -lapack.dpotrs(self.factor, np.where(self.used, g, 0.0) / self.scale, lower=0)[0] / self.scale
         right = np.where(self.used, g, 0.0)[self.fold.order] / self.scale
         core, apart = np.split(right, [self.fold.n_core])
         core = lapack.dpotrs(self.factor, core - self.side.T @ (apart / self.diagonal), lower=0)[0]
@@ -119,8 +121,11 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     while failed and regular.max() < 1.0:  # not for ever, should M not be finite
         diagonal += regular
         np.fill_diagonal(core, diagonal[:C])
-        rows = side / np.sqrt(diagonal[C:, None])
-        factor, failed = lapack.dpotrf((core - rows.T @ rows).T, lower=0)
+        left = core
+        if len(side):
+            rows = side / np.sqrt(diagonal[C:, None])
+            left = core - rows.T @ rows
+        factor, failed = lapack.dpotrf(left.T, lower=0)
         regular *= 10
     newton = Newton(slope, several, used, live, n_pairs, fold, scale, factor, side, diagonal[C:], 0.0)
     if instance.problem.fit_intercept:
