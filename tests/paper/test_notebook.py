@@ -3,7 +3,7 @@ import math
 import pytest
 
 from wdrlr.paper import cells as experiments
-from wdrlr.paper import notebook, paths, runtimes, variants
+from wdrlr.paper import notebook, paths, runtimes
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.notebook import check_parameters
 from wdrlr.paper.printed import TABLES, published_values
@@ -208,7 +208,6 @@ def test_what_is_no_text_is_no_folder(value):
 def test_the_names_are_those_of_the_modules():
     assert notebook.BACKENDS == experiments.BACKENDS
     assert notebook.SOLVERS == tuple(registry.SOLVERS)
-    assert set(notebook.TRIED) == set(variants.TRIALS)
     assert list(published_values("table1")["method"].unique()) == list(METHODS)
     assert notebook.TABLES == TABLES
     assert notebook.PROTOCOLS == tuple(PROTOCOLS)

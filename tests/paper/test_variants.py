@@ -9,8 +9,11 @@ from wdrlr.model.certificate import objective
 from wdrlr.paper.baselines import dummies_as_numbers
 from wdrlr.paper.cells import run_cell
 from wdrlr.paper.methods import METHODS
+from wdrlr.paper.printed import published_values
 from wdrlr.paper.variants import (
-    TRIALS,
+    MOST_SPLITS,
+    ONLY_ON,
+    STOPS,
     VARIANTS,
     VARIANTS_OF,
     dummies_at_full_distance,
@@ -27,26 +30,38 @@ def posed(X=X, y=y, **fields):
     return Formulation(**fields).fit(X, y.astype(float), np.ones(len(y)))
 
 
-def test_trials_are_on_columns_of_the_table_and_changes_are_known():
-    assert all(method in METHODS for methods in TRIALS.values() for method in methods)
+def test_changes_and_data_sets_are_known():
     assert {name for names in VARIANTS_OF.values() for name in names} == set(VARIANTS)
+    assert set(VARIANTS_OF) == {name.split("_")[0] for name in METHODS}
+    assert set(ONLY_ON) <= set(VARIANTS)
+    printed = set(published_values("table1")["dataset"])
+    assert {*MOST_SPLITS, *(name for names in ONLY_ON.values() for name in names)} <= printed
 
 
 def test_a_plan_has_the_standard_cells_and_each_change_of_them():
     standard, variants = plan_trials("monks-3", 2, 5)
-    assert [cell.key for cell in standard] == [("monks-3", "code", "PI", 5, 1e-6, "tailored", s) for s in range(2)]
-    names = [f"code-{name}" for name in VARIANTS_OF["PI"]]
-    assert [cell.protocol.name for cell in variants] == 2 * names
+    assert [cell.key for cell in standard] == [
+        ("monks-3", "code", method, 5, 1e-6, "tailored", split) for split in range(2) for method in METHODS
+    ]
+    of_pi = [cell.protocol.name for cell in variants if cell.method.name == "PI"]
+    assert of_pi == 2 * [f"code-{name}" for name in VARIANTS_OF["PI"]]
     assert len({cell.key for cell in [*standard, *variants]}) == len(standard) + len(variants)
-    with pytest.raises(ValueError, match="unknown data set 'hiv'; choose 'all' or one of house-votes-84"):
-        plan_trials("hiv", 2, 0)
+    assert not any(cell.protocol.name == "code-stopped" for cell in variants)
+    with pytest.raises(ValueError, match="unknown data set 'annealing'; choose 'all' or one of breast-cancer"):
+        plan_trials("annealing", 2, 0)
+
+
+def test_what_takes_longest_is_tried_on_fewer_splits():
+    standard, variants = plan_trials("audiology", 100, 0)
+    assert {cell.split for cell in [*standard, *variants]} == set(range(MOST_SPLITS["audiology"]))
+    assert any(cell.protocol.name == "code-stopped" for cell in variants)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_change_changes_what_it_says_and_nothing_else(name):
     kind = next(kind for kind, names in VARIANTS_OF.items() if name in names)
     method = {"DRO": "DRO_kappa_m", "MT": "MT_kappa_m"}.get(kind, kind)
-    (standard,) = [c for c in plan_trials("house-votes-84", 1, 0)[0] if c.method.name == method]
+    (standard,) = [c for c in plan_trials("audiology", 1, 0)[0] if c.method.name == method]
     cell = pickle.loads(pickle.dumps(VARIANTS[name].of(standard)))
     assert cell.protocol.name == f"code-{name}"
     before, after = (
@@ -56,6 +71,8 @@ def test_a_change_changes_what_it_says_and_nothing_else(name):
     expected = {
         "residue-primal": {"solver"},
         "residue-dual": {"solver"},
+        "shared": {"solver"},
+        "stopped": {"solver"},
         "levels": {"any_code"},
         "metric": {"metric_scale"},
         "box": {"coef_bound"},
@@ -64,13 +81,14 @@ def test_a_change_changes_what_it_says_and_nothing_else(name):
         "distance": {"change"},
         "PI-coding": {"coding"},
         "PI-intercept": {"penalize_intercept"},
-        "early": {"tol"},
-        "late": {"tol"},
+        **{f"stop-{tol:g}": {"tol"} for tol in STOPS},
     }
     assert {key for key in after if before[key] != after[key]} == expected.get(name, set())
-    assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (name == "grid")
+    assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (name in ("grid", "twice"))
     assert cell.protocol.bounded_at_0 == (name == "box-at-0")
     assert (cell.protocol.ties != standard.protocol.ties) == (name == "ties")
+    assert cell.protocol.keep_order == (name == "folds")
+    assert (cell.method.penalty is not standard.method.penalty) == (name == "PI-half")
 
 
 def test_with_the_full_distance_mt_s_slopes_are_half_as_bounded():

@@ -364,17 +364,20 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
 _load = lru_cache(maxsize=2)(load_dataset)
 
 
-def split_rows(n_rows: int, dataset: str, seed: int, split: int) -> tuple[np.ndarray, np.ndarray]:
+def split_rows(
+    n_rows: int, dataset: str, seed: int, split: int, *, keep_order: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the training part and of the test part, both in random order.
 
     The rows are permuted once per data set (from `seed` and the name), and again for every split (from
     `seed`, the name and `split`); the first floor(0.2 N) are the test part. All methods and protocols see the
-    same splits.
+    same splits. With `keep_order` the training part is in the order of the first permutation.
     """
     shuffled = _generator(dataset, seed, 0).permutation(n_rows)
-    order = shuffled[_generator(dataset, seed, 1, split).permutation(n_rows)]
+    order = _generator(dataset, seed, 1, split).permutation(n_rows)
     n_test = int(TEST_SHARE * n_rows)
-    return order[n_test:], order[:n_test]
+    train = order[n_test:]
+    return shuffled[np.sort(train) if keep_order else train], shuffled[order[:n_test]]
 
 
 def _generator(dataset: str, seed: int, *stream: int) -> np.random.Generator:
@@ -427,7 +430,7 @@ class Rows(NamedTuple):
 def both_parts(dataset: str, protocol: Protocol, method: Method, split: int, seed: int) -> tuple[Rows, Rows]:
     """The training part and the test part of a cell, prepared."""
     data = _load(dataset)
-    train, test = split_rows(len(data.y), dataset, seed, split)
+    train, test = split_rows(len(data.y), dataset, seed, split, keep_order=protocol.keep_order)
     X = prepare_reference(prepare_numbers(data.X, train), method.formulation(protocol).coding)
     rows = Rows(X, np.asarray(data.y, dtype=float))
     return rows.part(train), rows.part(test)

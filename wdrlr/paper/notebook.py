@@ -32,19 +32,6 @@ PROTOCOLS = ("code", "paper")
 PROPOSED = ("DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m")
 GRIDS = ("full", "quick")
 LABEL_COSTS = ("1", "m")
-TRIED = (
-    "house-votes-84",
-    "primary-tumor",
-    "spect",
-    "hayes-roth",
-    "lymphography",
-    "balance-scale",
-    "tic-tac-toe",
-    "monks-3",
-    "breast-cancer",
-)
-"""Data sets with variants, in the notebook `differences`."""
-
 JOBS_PER_CORE = 4
 """Upper bound on worker processes per core; more than one per core takes more memory and is no faster."""
 
@@ -397,7 +384,6 @@ IMPORTING_KINDS: dict[str, Kind] = {
 KINDS: dict[str, Kind] = {
     **IMPORTING_KINDS,
     # By annotation: names whose values differ from notebook to notebook.
-    "data set with variants": one_of("all", *TRIED),
     "list of proposed methods": list_of(one_of(*PROPOSED)),
     "int from 2": integer(2, 100_000),
     "float between 0 and 1": number(above=0, below=1),

@@ -45,6 +45,9 @@ class Protocol:
     ties
         Which of the grid points with the smallest cross-validation error is chosen: the one with the "largest"
         penalty and then the largest radius, or the "smallest".
+    keep_order
+        Whether the rows of a training part keep one order of the data set, so that the folds of its cross-validation
+        are much the same in all splits; otherwise each split has an order of its own.
     radii, gammas
         The grids where only one of the two is chosen.
     joint_radii, joint_gammas
@@ -59,6 +62,7 @@ class Protocol:
     bounded_at_0: bool
     penalize_intercept: bool
     ties: Literal["largest", "smallest"] = "largest"
+    keep_order: bool = False
     radii: tuple[float, ...] = RADII
     gammas: tuple[float, ...] = GAMMAS
     joint_radii: tuple[float, ...] = RADII

@@ -59,7 +59,7 @@ SOLVER = ("wdrlr.model", "wdrlr.solvers", "wdrlr.solvers.interior_point", "wdrlr
 STAMPED = (
     *SOLVER,
     *("wdrlr.paper.protocols", "wdrlr.paper.methods", "wdrlr.paper.baselines", "wdrlr.paper.variants"),
-    *("wdrlr.paper.residue", "wdrlr.paper.synthetic"),
+    *("wdrlr.paper.solver_ends", "wdrlr.paper.synthetic"),
     *("wdrlr.paper.cells", "wdrlr.datasets", "wdrlr.data_prep", "wdrlr.data_prep.recipes"),
 )
 """The packages and modules that a row can depend on."""

@@ -11,31 +11,30 @@ from typing import Any
 import numpy as np
 
 from wdrlr.model.problem import Problem
-from wdrlr.paper.baselines import dummies_as_numbers
+from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
 from wdrlr.paper.cells import Cell, plan_cells
-from wdrlr.paper.protocols import PROTOCOLS
-from wdrlr.paper.residue import RESIDUE
+from wdrlr.paper.printed import published_values
+from wdrlr.paper.protocols import PROTOCOLS, RADII
+from wdrlr.paper.solver_ends import RESIDUE, SHARED, STOPPED, STOPPED_AFTER, STOPPED_FROM
 
 STANDARD = "code"
 """The protocol that is varied."""
 
-TRIALS = {
-    "house-votes-84": ("LR", "r-LR", "DRO_kappa_1", "DRO_kappa_m", "MT_kappa_m", "PI"),
-    "primary-tumor": ("r-LR", "DRO_kappa_1", "DRO_kappa_m", "MT_kappa_1", "MT_kappa_m", "PI"),
-    "spect": ("r-LR", "DRO_kappa_1", "MT_kappa_m", "PI"),
-    "hayes-roth": ("r-LR", "DRO_kappa_m", "MT_kappa_m", "PI"),
-    "lymphography": ("LR", "r-LR", "PI"),
-    "balance-scale": ("LR", "r-LR", "MT_kappa_m", "PI"),
-    "tic-tac-toe": ("MT_kappa_m", "PI"),
-    "monks-3": ("PI",),
-    "breast-cancer": ("r-LR", "PI"),
-}
-"""Which means are tested: those far from the paper's, and others of the same methods, which should stay near."""
+MOST_SPLITS = {"kr-vs-kp": 5, "splice": 5, "hiv": 5, "audiology": 10}
+"""On how many splits the changes are tried at most where a split takes longest."""
+
+STOPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-8)
+"""Gaps at which LR stops, in place of 1e-6."""
 
 
 def dummies_at_full_distance(problem: Problem) -> tuple[Problem, np.ndarray]:
     """MT's problem with the cost |z - z'| = 2 for a flip between -1 and +1."""
     return dummies_as_numbers(problem, flip_cost=2.0)
+
+
+def half_profile_penalty(problem: Problem, n_rows: float, random_state: int) -> float:
+    """PI's penalty from the limit law of [3] in `wdrlr.paper.baselines` at b = 0: the covariance E[x x'] / 4."""
+    return profile_penalty(problem, n_rows, random_state) / 2
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,20 @@ class Variant:
 
 
 _RESIDUE = tuple(solver.name for solver in RESIDUE.values())
+_BALL = (*_RESIDUE, "shared", "ties", "folds", "grid", "metric")
 
 VARIANTS_OF = {
-    "LR": ("early", "late"),
-    "r-LR": (*_RESIDUE, "ties", "grid", "intercept", "coding"),
-    "DRO": (*_RESIDUE, "ties", "grid", "metric", "levels", "box", "box-at-0"),
-    "MT": (*_RESIDUE, "ties", "grid", "metric", "distance"),
-    "PI": (*_RESIDUE, "PI-intercept", "PI-coding"),
+    "LR": ("shared", *(f"stop-{tol:g}" for tol in STOPS)),
+    "r-LR": (*_RESIDUE, "ties", "folds", "grid", "twice", "intercept", "coding"),
+    "DRO": (*_BALL, "levels", "box", "box-at-0", "stopped"),
+    "r-DRO": ("ties", "folds", "levels", "intercept"),
+    "MT": (*_BALL, "distance"),
+    "PI": (*_RESIDUE, "PI-intercept", "PI-coding", "PI-half"),
 }
 """The changes tried on each kind of method, whatever its kappa."""
+
+ONLY_ON = {"stopped": ("audiology",)}
+"""The data sets on which a change is tried; others are tried on all."""
 
 VARIANTS = {
     variant.name: variant
@@ -86,12 +90,22 @@ VARIANTS = {
             )
             for form, solver in RESIDUE.items()
         ),
+        Variant(
+            SHARED.name, "columns that the training part leaves constant share the intercept", method={"solver": SHARED}
+        ),
+        Variant(
+            STOPPED.name,
+            f"from radius {STOPPED_FROM:g} on, Algorithm 1 stops after {STOPPED_AFTER} rounds",
+            method={"solver": STOPPED},
+        ),
         Variant("ties", "ties in the cross-validation go to the smallest penalty and radius", {"ties": "smallest"}),
+        Variant("folds", "the folds are much the same in all splits, as in the authors' code", {"keep_order": True}),
         Variant(
             "grid",
             "the grid has every other value only, as that of r-DRO",
             {"radii": PROTOCOLS[STANDARD].joint_radii, "gammas": PROTOCOLS[STANDARD].joint_gammas},
         ),
+        Variant("twice", "the Lasso penalties are twice as large", {"gammas": RADII}),
         Variant("levels", "the adversary keeps to the levels of a feature, as in the paper", {"any_code": False}),
         Variant("box-at-0", "the coefficients are bounded at radius 0, too", {"bounded_at_0": True}),
         Variant("metric", "the ground metric is not divided by n + m + kappa", {"metric_scale": None}),
@@ -100,29 +114,40 @@ VARIANTS = {
         Variant("coding", "the Lasso penalty is on 0/1 dummies, the first level dropped", {"coding": "onehot"}),
         Variant("distance", "a dummy's flip costs 2 in MT's distance", method={"change": dummies_at_full_distance}),
         Variant("PI-coding", "PI has 0/1 dummies, the first level dropped", method={"coding": "onehot"}),
+        Variant("PI-half", "PI's quantile is that of its limit law at b = 0", method={"penalty": half_profile_penalty}),
         Variant("PI-intercept", "PI leaves the intercept free", method={"penalize_intercept": False}),
-        Variant("early", "LR stops at a gap of 0.01", cell={"tol": 1e-2}),
-        Variant("late", "LR stops at a gap of 1e-8", cell={"tol": 1e-8}),
+        *(Variant(f"stop-{tol:g}", f"LR stops at a gap of {tol:g}", cell={"tol": tol}) for tol in STOPS),
     )
 }
 """The changes by name."""
 
 
 def plan_trials(dataset: str, n_splits: int, seed: int) -> tuple[list[Cell], list[Cell]]:
-    """The cells of the standard setting, and those of its variants, of one data set of `TRIALS` or "all".
+    """The cells of the standard setting, and those of its variants, of one data set of Table 1 or "all".
+
+    Data sets of `MOST_SPLITS` have fewer splits, if they would have more than that.
 
     Raises
     ------
     ValueError
-        If the data set is not one of `TRIALS`, or a number is out of range.
+        If the data set is not one of Table 1, or a number is out of range.
     """
-    if dataset != "all" and dataset not in TRIALS:
-        raise ValueError(f"unknown data set {dataset!r}; choose 'all' or one of {', '.join(TRIALS)}")
+    known = list(published_values("table1")["dataset"].unique())
+    if dataset not in ("all", *known):
+        raise ValueError(f"unknown data set {dataset!r}; choose 'all' or one of {', '.join(known)}")
     standard = [
         cell
-        for name in (TRIALS if dataset == "all" else [dataset])
-        for cell in plan_cells([name], TRIALS[name], n_splits=n_splits, seed=seed, protocol=STANDARD)
+        for name in (known if dataset == "all" else [dataset])
+        for cell in plan_cells(
+            *([name], ["all"]),
+            n_splits=min(n_splits, MOST_SPLITS.get(name, n_splits)),
+            seed=seed,
+            protocol=STANDARD,
+        )
     ]
     return standard, [
-        VARIANTS[name].of(cell) for cell in standard for name in VARIANTS_OF[cell.method.name.split("_")[0]]
+        VARIANTS[name].of(cell)
+        for cell in standard
+        for name in VARIANTS_OF[cell.method.name.split("_")[0]]
+        if cell.dataset in ONLY_ON.get(name, (cell.dataset,))
     ]
