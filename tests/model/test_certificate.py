@@ -89,7 +89,20 @@ def test_a_guess_of_the_multiplier_moves_the_worst_case_loss_by_rounding_alone(s
         problem = random_problem(seed, N=25, **setting)
         b = problem.feasible(random_coefficients(problem, seed, size))
         value, lam = worst_case_loss(problem, b)
-        for guess in (0.0, 1e-12, 0.5 * lam, lam, 1.9 * lam, 2.1 * lam, 50 * lam + 1.0, 1e300, np.inf, np.nan):
+        for guess in (
+            0.0,
+            1e-12,
+            0.5 * lam,
+            0.991 * lam,
+            lam,
+            1.008 * lam,
+            1.9 * lam,
+            2.1 * lam,
+            50 * lam + 1.0,
+            1e300,
+            np.inf,
+            np.nan,
+        ):
             assert worst_case_loss(problem, b, guess)[0] == pytest.approx(value, rel=1e-13)
 
 

@@ -168,15 +168,19 @@ def worst_case_loss(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tupl
     high = max(low, float(steepest) * (1 + 8 * UNIT))
     at_high = left.worst(high)
     high_value, high_slope = left.line(high, at_high, problem.radius)
-    for _ in range(200):  # about 20 are enough
+    near = [0.99 * guess, 1.01 * guess]
+    for _ in range(200):  # about ten are enough
         # A candidate that is worst at both ends is worst in between: only the other samples need checking.
         left, at_low, at_high = left.without(at_low, at_high)
-        lam = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
-        if not low < lam < high:
+        crossing = low + (high_value - low_value - high_slope * (high - low)) / (low_slope - high_slope)
+        if not low < crossing < high:
             break
+        lam = near.pop() if near else crossing
+        if not low < lam < high:
+            lam = crossing
         at_lam = left.worst(lam)
         value, slope = left.line(lam, at_lam, problem.radius)
-        if value <= low_value + low_slope * (lam - low) + 64 * UNIT * value:
+        if lam == crossing and value <= low_value + low_slope * (lam - low) + 64 * UNIT * value:
             low_value, low = min((value, lam), (low_value, low))
             break
         if slope < 0:

@@ -44,7 +44,8 @@ def settle(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[np.ndar
     guess : float
         Of the multiplier that attains the objective, see ``certificate.worst_case_loss``.
     """
-    before = objective_with_rounding(problem, b, guess)
+    # Which multiplier it is matters to ``interval``; where several attain the objective, a guess would choose.
+    before = objective_with_rounding(problem, b, guess if problem.metric.level_costs is None else 0.0)
     rows = problem.x[problem.w > 0]
     constant = np.flatnonzero(rows.min(axis=0) == rows.max(axis=0))
     if not constant.size and problem.level_weights.all():

@@ -30,8 +30,8 @@ class LinearRows:
 
     def __init__(self, rows: Sequence[Row] = ()):
         self.ends = np.cumsum([0, *(len(row[0]) for row in rows)], dtype=np.int64)
-        self.index = np.concatenate([np.zeros(0, np.int64), *(np.asarray(row[0], np.int64) for row in rows)])
-        self.value = np.concatenate([np.zeros(0), *(np.asarray(row[1], float) for row in rows)])
+        self.index = np.array([e for row in rows for e in row[0]], np.int64)
+        self.value = np.array([value for row in rows for value in row[1]], float)
         self.const = np.array([row[2] for row in rows], float)
 
     @cached_property

@@ -180,7 +180,7 @@ class Instance:
         self.box = slice(len(rows), len(rows) + 2 * len(bounded))
         for j in bounded:
             index, value, _ = self.coordinates.b_rows[j]
-            rows += [(index, -np.asarray(value), problem.coef_bound[j]), (index, value, problem.coef_bound[j])]
+            rows += [(index, [-v for v in value], problem.coef_bound[j]), (index, value, problem.coef_bound[j])]
         # What a box can carry of the balance: the mean size of its column.
         n = problem.n_numeric
         carried = np.concatenate([[1.0], self.coordinates.x_size, np.ones(problem.n_coefficients - 1 - n)])[bounded]

@@ -27,7 +27,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.linalg import blas
-from scipy.special import entr
 
 from wdrlr.model.problem import log_loss
 from wdrlr.model.threads import MOST_BLOCKS, blocks, in_blocks
@@ -620,9 +619,33 @@ def sum_rows(force: np.ndarray, E: int, data: Data, pool: Pool) -> np.ndarray:
 
 def _sum_cuts(force: np.ndarray, E: int, part: Part) -> np.ndarray:
     """sum_c force_c R_c over a part."""
-    result = _sum_samples(np.add.reduceat(force, part.pool.start[:-1]), E, part.data)
-    _add_changes(result, force, part.data.column, part.data.z, part.pool)
+    result, total, n = np.zeros(E), np.empty(len(part.data.w)), part.data.x.shape[1]
+    _add_rows(result, total, force, part.data.column, part.data.z, part.pool)
+    if n:
+        result[1 : 1 + n] = total @ part.data.x
     return result
+
+
+@jit
+def _add_rows(
+    result: np.ndarray, total: np.ndarray, force: np.ndarray, column: np.ndarray, z: np.ndarray, pool: Pool
+) -> None:
+    """Add sum_c force_c R_c but for the numbers, and fill in the sums of the forces of each sample."""
+    for i in range(z.shape[0]):
+        total[i] = 0.0
+        for c in range(pool.start[i], pool.start[i + 1]):
+            total[i] += force[c]
+            for k in range(pool.ends[c], pool.ends[c + 1]):
+                home = column[z[i, pool.feature[k]]]
+                if home >= 0:
+                    result[home] -= force[c]
+                if pool.entry[k] >= 0:
+                    result[pool.entry[k]] += force[c]
+        result[0] += total[i]
+        for j in range(z.shape[1]):
+            e = column[z[i, j]]
+            if e >= 0:
+                result[e] += total[i]
 
 
 def _sum_samples(total: np.ndarray, E: int, data: Data) -> np.ndarray:
@@ -644,18 +667,6 @@ def _add_levels(of_levels: np.ndarray, total: np.ndarray, z: np.ndarray) -> None
             of_levels[z[i, j]] += total[i]
 
 
-@jit
-def _add_changes(result: np.ndarray, force: np.ndarray, column: np.ndarray, z: np.ndarray, pool: Pool) -> None:
-    for i in range(pool.start.size - 1):
-        for c in range(pool.start[i], pool.start[i + 1]):
-            for k in range(pool.ends[c], pool.ends[c + 1]):
-                home = column[z[i, pool.feature[k]]]
-                if home >= 0:
-                    result[home] -= force[c]
-                if pool.entry[k] >= 0:
-                    result[pool.entry[k]] += force[c]
-
-
 def raised(
     value: np.ndarray,
     wanted: np.ndarray,
@@ -672,13 +683,35 @@ def raised(
     """
 
     def of(part: Part) -> np.ndarray:
-        first, (at, least, old, new) = part.pool.start[:-1], (each[part.cuts] for each in (value, wanted, mult, fresh))
-        mass = np.where(new, 0.0, old)
-        average = np.add.reduceat(mass * (at + least), first) / np.add.reduceat(mass, first)
-        least = at + np.where(new, (fresh_slack / part.data.w).repeat(part.pool.counts), kept * least)
-        return np.maximum(average, np.maximum.reduceat(least, first))
+        s, of_cuts = np.empty(len(part.data.w)), (each[part.cuts] for each in (value, wanted, mult, fresh))
+        _raise(s, *of_cuts, part.data.w, part.pool.start, fresh_slack, kept)
+        return s
 
     return _joined(_in_parts(of, data, pool))
+
+
+@jit
+def _raise(
+    s: np.ndarray,
+    value: np.ndarray,
+    wanted: np.ndarray,
+    mult: np.ndarray,
+    fresh: np.ndarray,
+    w: np.ndarray,
+    start: np.ndarray,
+    fresh_slack: float,
+    kept: float,
+) -> None:
+    for i in range(w.size):
+        mass, total, least = 0.0, 0.0, -np.inf
+        for c in range(start[i], start[i + 1]):
+            if fresh[c]:
+                least = max(least, value[c] + fresh_slack / w[i])
+            else:
+                mass += mult[c]
+                total += mult[c] * (value[c] + wanted[c])
+                least = max(least, value[c] + kept * wanted[c])
+        s[i] = max(total / mass, least)
 
 
 # ---------------------------------------------------------------- the Newton system
@@ -895,14 +928,32 @@ def gradient(
     """
 
     def of(part: Part) -> np.ndarray:
-        aims, D, first = aim[part.cuts], mult[part.cuts] / slack[part.cuts], part.pool.start[:-1]
-        surplus = (np.add.reduceat(aims, first) - part.data.w) / np.add.reduceat(D, first)
-        amount = aims - D * surplus.repeat(part.pool.counts)
-        g = _sum_cuts(amount * t[part.cuts] * part.pool.sign, E, part)
-        g[-1] -= amount @ part.pool.cost
+        of_cuts = (each[part.cuts] for each in (t, mult, slack, aim))
+        force = np.empty(part.pool.n_cuts)
+        of_lam = _forces(force, *of_cuts, part.data.w, part.pool)
+        g = _sum_cuts(force, E, part)
+        g[-1] -= of_lam
         return g
 
     return _added(_in_parts(of, data, pool))
+
+
+@jit
+def _forces(
+    force: np.ndarray, t: np.ndarray, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray, w: np.ndarray, pool: Pool
+) -> float:
+    """Fill in what ``gradient`` multiplies R with; the sum of what it multiplies the costs with."""
+    of_lam = 0.0
+    for i in range(w.size):
+        surplus, D = -w[i], 0.0
+        for c in range(pool.start[i], pool.start[i + 1]):
+            surplus += aim[c]
+            D += mult[c] / slack[c]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            amount = aim[c] - mult[c] / slack[c] * (surplus / D)
+            force[c] = amount * t[c] * pool.sign[c]
+            of_lam += amount * pool.cost[c]
+    return of_lam
 
 
 def directions(
@@ -915,13 +966,33 @@ def directions(
     """
 
     def of(part: Part) -> tuple[np.ndarray, np.ndarray]:
-        D, first = mult[part.cuts] / slack[part.cuts], part.pool.start[:-1]
-        by, aims = change[part.cuts], aim[part.cuts]
-        ds = (np.add.reduceat(aims + D * by, first) - part.data.w) / np.add.reduceat(D, first)
-        return ds, aims - D * (ds.repeat(part.pool.counts) - by)
+        ds, full = np.empty(len(part.data.w)), np.empty(part.pool.n_cuts)
+        _directions(ds, full, *(each[part.cuts] for each in (change, mult, slack, aim)), part.data.w, part.pool.start)
+        return ds, full
 
     ds, full = zip(*_in_parts(of, data, pool), strict=True)
     return _joined(ds), _joined(full)
+
+
+@jit
+def _directions(
+    ds: np.ndarray,
+    full: np.ndarray,
+    change: np.ndarray,
+    mult: np.ndarray,
+    slack: np.ndarray,
+    aim: np.ndarray,
+    w: np.ndarray,
+    start: np.ndarray,
+) -> None:
+    for i in range(w.size):
+        total, D = -w[i], 0.0
+        for c in range(start[i], start[i + 1]):
+            D += mult[c] / slack[c]
+            total += aim[c] + mult[c] / slack[c] * change[c]
+        ds[i] = total / D
+        for c in range(start[i], start[i + 1]):
+            full[c] = aim[c] - mult[c] / slack[c] * (ds[i] - change[c])
 
 
 def dual_point(
@@ -941,18 +1012,34 @@ def dual_point(
     """
 
     def of(part: Part) -> tuple[np.ndarray, np.ndarray, float, float, np.ndarray]:
-        masses, slopes, (counts, sign) = mass[part.cuts], v[part.cuts], (part.pool.counts, part.pool.sign)
-        positive = masses > 0
-        t = np.clip(np.divide(slopes, masses, out=np.zeros(len(slopes)), where=positive), 0.0, 1.0)
-        masses = np.where(positive, masses, 0.0)
-        total = np.add.reduceat(masses, part.pool.start[:-1])
-        masses *= np.divide(part.data.w, total, out=np.zeros(len(total)), where=total > 0).repeat(counts)
-        entropy, spent = float(masses @ (entr(t) + entr(1 - t))), float(masses @ part.pool.cost)
-        slopes = masses * t
-        return masses, slopes, entropy, spent, _sum_cuts(slopes * sign, E, part)
+        masses, slopes = mass[part.cuts].copy(), v[part.cuts].copy()
+        entropy, spent = _as_masses(masses, slopes, part.data.w, part.pool)
+        return masses, slopes, entropy, spent, _sum_cuts(slopes * part.pool.sign, E, part)
 
     masses, slopes, entropy, spent, balance = zip(*_in_parts(of, data, pool), strict=True)
     return _joined(masses), _joined(slopes), sum(entropy), sum(spent), _added(balance)
+
+
+@jit
+def _as_masses(mass: np.ndarray, v: np.ndarray, w: np.ndarray, pool: Pool) -> tuple[float, float]:
+    """Change masses and v as ``dual_point`` says; the entropy and what is spent."""
+    entropy, spent = 0.0, 0.0
+    for i in range(w.size):
+        total = 0.0
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if mass[c] > 0:
+                total += mass[c]
+        for c in range(pool.start[i], pool.start[i + 1]):
+            if not mass[c] > 0:
+                mass[c], v[c] = 0.0, 0.0
+                continue
+            t = min(max(v[c] / mass[c], 0.0), 1.0)
+            mass[c] *= w[i] / total
+            v[c] = mass[c] * t
+            spent += mass[c] * pool.cost[c]
+            if 0.0 < t < 1.0:
+                entropy -= mass[c] * (t * np.log(t) + (1 - t) * np.log(1 - t))
+    return entropy, spent
 
 
 def absorb(
