@@ -37,11 +37,13 @@ def dummy_values(problem: Problem) -> tuple[float, float]:
     return float(values.min(initial=0.0)), float(values.max(initial=1.0))
 
 
-def dummies_as_numbers(problem: Problem, flip_cost: float = 1.0) -> tuple[Problem, np.ndarray]:
-    """MT's problem of the same rows: every dummy is a number, and its flip costs ``flip_cost``.
+def dummies_as_numbers(problem: Problem, flip_cost: float | None = None) -> tuple[Problem, np.ndarray]:
+    """MT's problem of the same rows: every dummy is a number.
 
-    A dummy moves by c at the cost of 1. Multiplying both the costs and the scale by c leaves the metric the same, and
-    the distance of a dummy is then simply how far it moves, so that the slopes of the dummies keep their meaning.
+    It moves at the cost of the distance, so that a flip costs 1 with the coding "onehot" and 2 with "pm1". With a
+    ``flip_cost``, it moves by c at the cost of 1, c the difference of its values over that. Multiplying both the costs
+    and the scale by c leaves the metric the same, and the distance of a dummy is then simply how far it moves, so that
+    the slopes of the dummies keep their meaning.
 
     Returns
     -------
@@ -50,7 +52,7 @@ def dummies_as_numbers(problem: Problem, flip_cost: float = 1.0) -> tuple[Proble
         c for a number, 1 for a dummy: the columns are multiplied by it, and the slopes divided.
     """
     low, high = dummy_values(problem)
-    c = (high - low) / flip_cost
+    c = 1.0 if flip_cost is None else (high - low) / flip_cost
     stretch = np.repeat([c, 1.0], [problem.n_numeric, problem.level_matrix.shape[1]])
     changed = replace(
         problem,
@@ -68,27 +70,26 @@ class ContinuousLogisticRegression(RobustClassifier):
 
         minimise over b and lam:  lam radius + sum_i w_i s_i
         subject to  s_i >= L(-y_i f(x_i)),   s_i >= L(y_i f(x_i)) - lam kappa / scale,
-                    |b_j| <= lam / scale for a number,   c |b_j| <= lam / scale for a dummy
+                    |b_j| <= lam / scale
 
-    where L(a) = log(1 + e^a), f(x) = b_0 + b.x with x the numbers and the dummies, and c is how far a dummy moves when
-    it flips: 1 with the coding "onehot", 2 with "pm1". The ground metric is thus the l1 norm over numbers and dummies,
-    a flip counting 1 as in Section 2.2 of the paper, plus kappa for the label. The reference level is at distance 1
-    from every other level, and two other levels are at distance 2. Source: [1], Theorem 1; the paper does not say which
-    norm and which weights of the dummies it used for MT.
+    where L(a) = log(1 + e^a), and f(x) = b_0 + b.x with x the numbers and the dummies. The ground metric is thus the l1
+    norm over numbers and dummies, plus kappa for the label: a dummy's flip counts 1 with the coding "onehot" and 2 with
+    "pm1". The reference level is at that distance from every other level, and two other levels are twice as far
+    apart. Source: [1], Theorem 1; the paper does not say which norm and which weights of the dummies it used for MT.
+    Its printed errors are nearer to those of a flip that counts 2 than to those of one that counts 1, as in the example
+    of Section 2.2 (see the notebook ``differences``).
 
     Parameters
     ----------
     radius, label_cost, metric_scale, categorical_features, coding, solver, conic_solver, tol, max_iter, verbose
         As in ``WassersteinLogisticRegression``; "n_categorical" and "unit" count features, not dummies.
     coef_bound : float or None, default None
-        Bound on the size of every coefficient. With the coding "pm1" and categories, a number's slope is bounded by
-        twice this.
+        Bound on the size of every coefficient.
 
     Attributes
     ----------
     coef_, intercept_, objective_, gap_, n_iter_, n_cuts_, ...
-        As in ``WassersteinLogisticRegression``, except that ``solution_`` has the slopes of numbers halved with the
-        coding "pm1".
+        As in ``WassersteinLogisticRegression``.
 
     Examples
     --------

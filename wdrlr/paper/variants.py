@@ -27,9 +27,9 @@ STOPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-8)
 """Gaps at which LR stops, in place of 1e-6."""
 
 
-def dummies_at_full_distance(problem: Problem) -> tuple[Problem, np.ndarray]:
-    """MT's problem with the cost |z - z'| = 2 for a flip between -1 and +1."""
-    return dummies_as_numbers(problem, flip_cost=2.0)
+def dummies_at_half_distance(problem: Problem) -> tuple[Problem, np.ndarray]:
+    """MT's problem with the cost |z - z'| / 2 = 1 for a flip between -1 and +1, the distance of Section 2.2."""
+    return dummies_as_numbers(problem, flip_cost=1.0)
 
 
 def half_profile_penalty(problem: Problem, n_rows: float, random_state: int) -> float:
@@ -71,7 +71,7 @@ VARIANTS_OF = {
     "r-LR": (*_RESIDUE, "ties", "folds", "grid", "twice", "intercept", "coding"),
     "DRO": (*_BALL, "levels", "box", "box-at-0", "stopped"),
     "r-DRO": ("ties", "folds", "levels", "intercept"),
-    "MT": (*_BALL, "distance"),
+    "MT": (*_BALL, "half"),
     "PI": (*_RESIDUE, "PI-intercept", "PI-coding", "PI-half"),
 }
 """The changes tried on each kind of method, whatever its kappa."""
@@ -112,7 +112,7 @@ VARIANTS = {
         Variant("box", "the coefficients are not bounded", {"coef_bound": None}),
         Variant("intercept", "the Lasso penalty leaves the intercept free", {"penalize_intercept": False}),
         Variant("coding", "the Lasso penalty is on 0/1 dummies, the first level dropped", {"coding": "onehot"}),
-        Variant("distance", "a dummy's flip costs 2 in MT's distance", method={"change": dummies_at_full_distance}),
+        Variant("half", "a dummy's flip costs 1 in MT's distance, not 2", method={"change": dummies_at_half_distance}),
         Variant("PI-coding", "PI has 0/1 dummies, the first level dropped", method={"coding": "onehot"}),
         Variant("PI-half", "PI's quantile is that of its limit law at b = 0", method={"penalty": half_profile_penalty}),
         Variant("PI-intercept", "PI leaves the intercept free", method={"penalize_intercept": False}),
