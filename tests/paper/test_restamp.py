@@ -1,0 +1,50 @@
+import pytest
+
+from wdrlr.paper.cells import plan_cells, run_cells
+from wdrlr.paper.restamp import cell_of, differing, main, restamp
+from wdrlr.paper.results import RESULTS, versions
+from wdrlr.paper.variants import VARIANTS
+
+OLD = versions().replace("wdrlr=", "wdrlr=0+")
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Three cells of hayes-roth, one of them a variant, with other versions."""
+    cells = plan_cells(["hayes-roth"], ["LR", "PI"], n_splits=1)
+    cells.append(VARIANTS["stop-0.01"].of(cells[0]))
+    run_cells(cells, tmp_path, backend="sequential")
+    rows = [row for path in tmp_path.glob("*.csv") for row in RESULTS.read(path)]
+    RESULTS.save(tmp_path, [row | {"versions": OLD} for row in rows])
+    return tmp_path, cells
+
+
+def rows_in(folder):
+    return [row for path in sorted(folder.glob("*.csv")) for row in RESULTS.read(path)]
+
+
+def test_rows_that_come_out_the_same_get_the_new_versions(stored):
+    folder, cells = stored
+    before = rows_in(folder)
+    assert {cell_of(row).key for row in before} == {cell.key for cell in cells}
+    assert restamp(folder, 1) == 3
+    after = rows_in(folder)
+    assert {row["versions"] for row in after} == {versions()}
+    assert not any(differing(*pair) for pair in zip(before, after, strict=True))
+    assert restamp(folder, 1) == 0
+
+
+def test_one_that_differs_keeps_all_as_they_are(stored):
+    folder, _ = stored
+    before = rows_in(folder)
+    RESULTS.save(folder, [before[0] | {"objective": before[0]["objective"] + 1e-12}])
+    files = {path: path.read_text() for path in folder.glob("*.csv")}
+    with pytest.raises(RuntimeError, match=r"1 of 3 rows computed anew differ.*\['objective'\]"):
+        main(["--results-dir", str(folder), "--rows", "3"])
+    assert {path: path.read_text() for path in folder.glob("*.csv")} == files
+
+
+def test_a_variant_that_is_gone_is_named(stored):
+    folder, _ = stored
+    with pytest.raises(ValueError, match="no variant 'gone', of which hayes-roth has rows"):
+        cell_of(rows_in(folder)[0] | {"protocol": "code-gone"})
