@@ -79,7 +79,7 @@ def tour(folder):
 
     title("Choose the radius by cross-validation")
     chosen = WassersteinLogisticRegressionCV().fit(Z_train, y_train)
-    print(chosen.cv_results_[["radius", "error", "error_se"]].round(4).to_string(index=False))
+    print(chosen.cv_results_[["radius", "log_loss", "log_loss_se", "error"]].round(4).to_string(index=False))
     print(f"\nChosen: {chosen.radius_:.4f}; right in {chosen.score(Z_test, y_test):.0%} of new rows")
 
     title("Explain: the slopes, and what an adversary would change")

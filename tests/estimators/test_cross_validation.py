@@ -38,10 +38,10 @@ def test_it_is_a_grid_search(options):
     assert results["radius"].tolist() == expected["param_radius"].tolist()
     assert np.allclose(results["error"], 1 - expected["mean_test_score"])
     for fold in range(4):
-        assert np.allclose(results[f"error_fold{fold}"], 1 - expected[f"split{fold}_test_score"])
-    assert np.allclose(results["error_se"], expected["std_test_score"] * np.sqrt(4 / 3) / 2)  # ddof 0 to 1
-    assert model.cv_errors_.shape == (3, 2)
-    assert model.cv_errors_.ravel().tolist() == results["error"].tolist()
+        assert np.allclose(results[f"criterion_fold{fold}"], 1 - expected[f"split{fold}_test_score"])
+    assert np.allclose(results["criterion_se"], expected["std_test_score"] * np.sqrt(4 / 3) / 2)  # ddof 0 to 1
+    assert model.cv_criterion_.shape == (3, 2)
+    assert model.cv_criterion_.ravel().tolist() == results["criterion"].tolist() == results["error"].tolist()
     assert (results["gap"] <= 1e-6).all() and (results["gap"] >= 0).all()
 
 
@@ -72,9 +72,9 @@ def test_one_standard_error_rule():
     best = WassersteinLogisticRegressionCV(RADII, label_cost=1.0).fit(X, y)
     careful = clone(best).set_params(rule="one_standard_error").fit(X, y)
     results = best.cv_results_
-    at = results["error"].idxmin()
+    at = results["criterion"].idxmin()
     assert best.radius_ == results["radius"][at]
-    within = results["error"] <= results["error"][at] + results["error_se"][at]
+    within = results["criterion"] <= results["criterion"][at] + results["criterion_se"][at]
     assert careful.radius_ == results["radius"][within].max() > best.radius_
     with pytest.raises(ValueError, match="needs at least two folds"):
         careful.set_params(cv=[(np.arange(0, 60, 2), np.arange(1, 60, 2))]).fit(X, y)
@@ -84,17 +84,20 @@ def test_scoring_and_log_loss():
     X, y = categorical_data()
     plain = WassersteinLogisticRegressionCV(RADII, cv=3, scoring=None).fit(X, y)
     by_scorer = clone(plain).set_params(scoring="neg_log_loss").fit(X, y)
-    assert np.allclose(by_scorer.cv_results_["error"], plain.cv_results_["log_loss"])
-    assert np.allclose(by_scorer.cv_results_["error_se"], plain.cv_results_["log_loss_se"])
+    assert np.allclose(by_scorer.cv_results_["criterion"], plain.cv_results_["log_loss"])
+    assert np.allclose(by_scorer.cv_results_["criterion_se"], plain.cv_results_["log_loss_se"])
     of_scikit_learn = clone(plain).set_params(scoring=make_scorer(log_loss, response_method="predict_proba"))
-    assert np.allclose(-of_scikit_learn.fit(X, y).cv_results_["error"], plain.cv_results_["log_loss"])
+    assert np.allclose(-of_scikit_learn.fit(X, y).cv_results_["criterion"], plain.cv_results_["log_loss"])
     accuracy = clone(plain).set_params(scoring="accuracy").fit(X, y)
-    assert np.allclose(1 + accuracy.cv_results_["error"], plain.cv_results_["error"])
+    for other in (by_scorer, of_scikit_learn, accuracy):  # whatever the choice goes by, an error is one
+        for name in ("error", "error_se", "log_loss", "log_loss_se"):
+            assert np.allclose(other.cv_results_[name], plain.cv_results_[name]), name
+    assert np.allclose(1 + accuracy.cv_results_["criterion"], plain.cv_results_["error"])
     as_array = clone(plain).set_params(scoring=lambda model, X, y: -np.mean(model.predict(X) != y))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of feature names, if the scorer saw another kind of table
         numbers = X[["size"]].to_numpy()
-        assert np.allclose(as_array.fit(numbers, y).cv_errors_, clone(plain).fit(numbers, y).cv_errors_)
+        assert np.allclose(as_array.fit(numbers, y).cv_criterion_, clone(plain).fit(numbers, y).cv_criterion_)
     with pytest.raises(ValueError, match="scoring returns nan on fold 0"):
         clone(plain).set_params(scoring=lambda model, X, y: np.nan).fit(X, y)
 
@@ -102,7 +105,7 @@ def test_scoring_and_log_loss():
 def test_a_scorer_without_weights_is_refused_where_there_are_some():
     X, y = mixed_data()
     model = WassersteinLogisticRegressionCV(radii=[0.1, 1.0], scoring=lambda model, X, y: model.score(X, y))
-    assert model.fit(X, y).cv_errors_.max() < 0
+    assert model.fit(X, y).cv_criterion_.max() < 0
     assert "cross-validated score 0." in model.summary()
     with pytest.raises(ValueError, match="scoring must accept sample_weight"):
         model.fit(X, y, sample_weight=np.ones(len(y)))
@@ -117,7 +120,7 @@ def test_weights_count_in_fits_and_errors():
     for scoring in (None, "neg_log_loss"):
         a = WassersteinLogisticRegressionCV(RADII, cv=folds, scoring=scoring).fit(X, y, sample_weight=weights)
         b = WassersteinLogisticRegressionCV(RADII, cv=repeated, scoring=scoring).fit(X.iloc[origin], y[origin])
-        assert np.allclose(a.cv_errors_, b.cv_errors_, atol=1e-4)
+        assert np.allclose(a.cv_criterion_, b.cv_criterion_, atol=1e-4)
         assert a.objective_ == pytest.approx(b.objective_, abs=1e-9)
 
 
@@ -142,9 +145,9 @@ def test_class_weights_count_in_every_fit_and_in_no_error():
     )
     assert by_class.coef_.tolist() == by_sample.coef_.tolist()
     assert by_class.cv_results_["gap"].tolist() == by_sample.cv_results_["gap"].tolist()
-    assert by_class.cv_errors_ != by_sample.cv_errors_
+    assert by_class.cv_criterion_ != by_sample.cv_criterion_
     by_scorer = clone(by_class).set_params(scoring=lambda model, X, y: model.score(X, y) - 1).fit(X, y)
-    assert np.allclose(by_scorer.cv_errors_, by_class.cv_errors_)
+    assert np.allclose(by_scorer.cv_criterion_, by_class.cv_criterion_)
 
 
 def grouped_data():
@@ -242,10 +245,8 @@ def test_verbose_prints_a_line_a_fold_and_more_of_it_a_line_a_fit(n_jobs, capfd)
     assert capfd.readouterr().out == ""
     lines = model.set_params(verbose=1).fit(X, y) and capfd.readouterr().out.splitlines()
     assert [line[:26] for line in lines[:3]] == [f"wdrlr: fold {k} of 3: 3 fits" for k in (1, 2, 3)]
-    best = model.cv_results_["error_fold0"].idxmin()
-    assert lines[0].endswith(
-        f"best log-loss {model.cv_results_['error_fold0'][best]:.4f} at radius {model.cv_results_['radius'][best]:g}"
-    )
+    best = model.cv_results_.loc[model.cv_results_["criterion_fold0"].idxmin()]
+    assert lines[0].endswith(f"best log-loss {best['criterion_fold0']:.4f} at radius {best['radius']:g}")
     assert lines[3:] == [f"wdrlr: {model.solution_.report()}"]
     # Processes that were started earlier print where that test did.
     lines = model.set_params(verbose=2, n_jobs=None).fit(X, y) and capfd.readouterr().out.splitlines()
@@ -306,7 +307,7 @@ def test_auto_is_a_grid_from_the_largest_useful_radius_down():
     model = WassersteinLogisticRegressionCV(l1_penalties=[0.0, 0.01], label_cost=3.0, cv=3).fit(X, y)
     largest = radius_max(X, y, label_cost=3.0)
     np.testing.assert_allclose(model.radii_, largest * np.logspace(-3, 0, 10))
-    assert model.cv_errors_.shape == (10, 2) and model.radius_ in model.radii_
+    assert model.cv_criterion_.shape == (10, 2) and model.radius_ in model.radii_
     fewer = clone(model).set_params(radii=4, l1_penalties=[0.0]).fit(X, y)
     np.testing.assert_allclose(fewer.radii_, model.radii_[::3])
     in_other_units = WassersteinLogisticRegressionCV(

@@ -117,11 +117,11 @@ def test_what_cross_validation_chose():
     model = WassersteinLogisticRegressionCV([0.01, 0.1], [0.0, 0.01], cv=3).fit(X, Y)
     lines = told(model)
     assert lines["chosen among"].startswith(
-        f"4 pairs of radius and penalty: cross-validated log-loss {model.cv_errors_.min():.4f}"
+        f"4 pairs of radius and penalty: cross-validated log-loss {model.cv_criterion_.min():.4f}"
     )
     assert lines["radius"] == f"{model.radius_:g}"
     model.set_params(scoring=None).fit(X, Y)
-    assert f"cross-validated error {model.cv_errors_.min():.4f}" in told(model)["chosen among"]
+    assert f"cross-validated error {model.cv_criterion_.min():.4f}" in told(model)["chosen among"]
 
 
 def test_html_is_scikit_learns_with_the_report_below():

@@ -41,16 +41,19 @@ from wdrlr.solvers.solution import Solution
 N_RADII, SMALLEST_SHARE = 10, 1e-3
 """How many radii "auto" stands for, and the smallest as a share of the largest; see docs/choosing.md."""
 
+MEASURED = "criterion", "error", "log_loss"
+"""What is measured on the rows held out: what the choice goes by, the share of misclassified rows, the log-loss."""
+
 
 class WassersteinLogisticRegressionCV(RobustClassifier):
     """``WassersteinLogisticRegression`` with the radius and the l1 penalty chosen by cross-validation.
 
     Every pair of the grid is fitted on the rows outside each fold and evaluated on the fold; the pair with the smallest
-    mean error is then fitted on all rows. Ties go to the largest penalty, and then to the largest radius. With
-    ``rule="one_standard_error"`` the candidates are all pairs whose mean error is within one standard error of the
-    smallest, where the standard error is that of the pair with the smallest error over the folds,
+    mean criterion, which ``scoring`` names, is then fitted on all rows. Ties go to the largest penalty, and then to the
+    largest radius. With ``rule="one_standard_error"`` the candidates are all pairs whose mean criterion is within one
+    standard error of the smallest, where the standard error is that of the pair with the smallest one over the folds,
 
-        std(errors of the folds, ddof=1) / sqrt(number of folds),
+        std(criterion of the folds, ddof=1) / sqrt(number of folds),
 
     so that the model is as robust and as sparse as the data allow (Hastie, Tibshirani and Friedman, The Elements of
     Statistical Learning, 2nd ed., Section 7.10).
@@ -73,9 +76,9 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
         As in scikit-learn; an int means stratified folds. For grouped rows use a splitter such as ``GroupKFold()`` and
         pass ``groups`` to ``fit``.
     scoring : str, callable or None, default "neg_log_loss"
-        "neg_log_loss": the error is the mean log-loss. None: it is the share of misclassified rows, which few rows and
-        many ties make a worse guide, see "Which radius?" in the documentation. Otherwise a scikit-learn scorer, and the
-        error is minus its score; if fit has weights, it must accept ``sample_weight``.
+        "neg_log_loss": the criterion is the mean log-loss. None: it is the error, the share of misclassified rows,
+        which few rows and many ties make a worse guide, see "Which radius?" in the documentation. Otherwise a
+        scikit-learn scorer, and the criterion is minus its score; if fit has weights, it must accept ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn, each with one thread; then threads of the final fit, as in
@@ -93,16 +96,17 @@ max_iter
         The chosen pair.
     radii_ : ndarray of shape (number of radii,)
         Those to choose from.
-    cv_errors_ : ndarray of shape (number of radii, number of penalties)
-        The mean error over the folds.
+    cv_criterion_ : ndarray of shape (number of radii, number of penalties)
+        The mean criterion over the folds.
     cv_results_ : DataFrame with one row per pair, radii outermost
-        radius, l1_penalty, error and error_se (mean over the folds and its standard error), log_loss and log_loss_se
-        (the same for the log-loss on the held-out rows), gap (the largest certified gap of the pair's fits), and the
-        error of each fold: error_fold0, error_fold1, ...
+        radius, l1_penalty, criterion and criterion_se (what the choice goes by: mean over the folds and its standard
+        error), error and error_se, log_loss and log_loss_se (the same for the share of misclassified rows and for the
+        log-loss, whatever the choice goes by), gap (the largest certified gap of the pair's fits), and the criterion of
+        each fold: criterion_fold0, criterion_fold1, ...
     coef_, intercept_, classes_, objective_, gap_, ... : as in ``WassersteinLogisticRegression``
         Those of the final fit.
 
-    Sample weights are used in the fits and in the errors of the held-out rows. Class weights are used in the fits
+    Sample weights are used in the fits and in what is measured on the held-out rows. Class weights are used in the fits
     alone, as in scikit-learn's LogisticRegressionCV and GridSearchCV; ``scoring="balanced_accuracy"`` judges both
     classes alike. "balanced" goes by the classes' shares in all rows, also in the folds.
 
@@ -115,7 +119,7 @@ max_iter
     >>> model = WassersteinLogisticRegressionCV(radii=[0.01, 0.1, 10]).fit(X, y)
     >>> model.radius_  # 10 makes all coefficients 0
     0.01
-    >>> model.cv_errors_.ravel().round(2).tolist()  # log-losses
+    >>> model.cv_criterion_.ravel().round(2).tolist()  # log-losses
     [0.01, 0.11, 0.69]
     """
 
@@ -254,14 +258,13 @@ max_iter
                 grid,
                 _Fold(number, table.iloc[train], labels[train], weighted[train]),
                 _Fold(number, table.iloc[test], labels[test], weights[test]),
+                measure,
                 scorer and (scorer, _safe_indexing(X, test), _check_method_params(X, to_score, indices=test)),
             )
             for number, (train, test) in enumerate(splits)
         )
         folds, start = [], perf_counter()
         for fold, judged in fitted:
-            if measure == "log-loss":
-                judged[:, 0] = judged[:, 1]
             folds.append((fold, judged))
             if self.verbose:
                 best = int(np.argmin(judged[:, 0]))
@@ -272,13 +275,13 @@ max_iter
                 )
         solutions = [solution for fold, _ in folds for solution in fold]
         results = _summary(grid, folds)
-        errors = results["error"].to_numpy()
+        criterion = results["criterion"].to_numpy()
         allowance = 0.0
         if self.rule == "one_standard_error":
             if len(folds) < 2:
                 raise ValueError('rule="one_standard_error" needs at least two folds, but cv gives only one.')
-            allowance = float(results["error_se"].to_numpy()[np.argmin(errors)])
-        chosen = choose_point(grid, errors, allowance=allowance)
+            allowance = float(results["criterion_se"].to_numpy()[np.argmin(criterion)])
+        chosen = choose_point(grid, criterion, allowance=allowance)
         best = model.set_params(radius=chosen[0], l1_penalty=chosen[1])
         with threads(self.n_jobs):
             best._fit_posed(best._formulation(), posed._replace(problem=at(posed.problem, *chosen)))
@@ -288,7 +291,7 @@ max_iter
         self.radius_, self.l1_penalty_ = chosen
         self.radii_ = np.array(radii)
         self.cv_results_ = results
-        self.cv_errors_ = errors.reshape(-1, len(self.l1_penalties))
+        self.cv_criterion_ = criterion.reshape(-1, len(self.l1_penalties))
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -354,11 +357,13 @@ def _fit_fold(
     grid: Sequence[tuple[float, float]],
     kept: _Fold,
     held_out: _Fold,
+    measure: str,
     scoring: Any,
 ) -> tuple[list[Solution], np.ndarray]:
-    """The solutions at all points of the grid, and their errors and log-losses on the rows held out; shape (points, 2).
+    """The solutions at all points of the grid, and ``MEASURED`` on the rows held out; shape (points, 3).
 
-    ``scoring`` is None, or a scorer, the held-out rows as the user passed them, and their metadata.
+    The criterion is what ``measure`` names, see ``report.measure_of``. ``scoring`` is None, or a scorer,
+    the held-out rows as the user passed them, and their metadata.
     """
     for what, part in (("the rows outside", kept), ("the rows of", held_out)):
         if not part.weights.any():
@@ -373,15 +378,17 @@ def _fit_fold(
     solving = replace(model._solving(), verbose=max(model.verbose - 1, 0))
     solutions = solving.solve_path([at(posed.problem, *point) for point in grid])
     problem = formulation.pose(encoding, *held_out[1:]).problem
-    judged = np.empty((len(grid), 2))
+    judged = np.empty((len(grid), len(MEASURED)))
     for point, solution in enumerate(solutions):
         margin = problem.y * problem.decision(solution.b)
         # As in ``predict``, 0 stands for the first class.
         wrong = np.where(problem.y > 0, margin <= 0, margin < 0)
-        judged[point] = problem.w @ wrong, problem.w @ log_loss(-margin)
+        error, loss = problem.w @ wrong, problem.w @ log_loss(-margin)
+        criterion = error if measure == "error" else loss
         if scoring is not None:
             model._keep(formulation, posed, solution)
-            judged[point, 0] = -_score(model, held_out, *scoring)
+            criterion = -_score(model, held_out, *scoring)
+        judged[point] = criterion, error, loss
     return solutions, judged
 
 
@@ -401,16 +408,16 @@ def _score(
 
 
 def _summary(grid: Sequence[tuple[float, float]], folds: list[tuple[list[Solution], np.ndarray]]) -> pd.DataFrame:
-    judged = np.stack([judged for _, judged in folds])  # (folds, points, 2)
+    judged = np.stack([judged for _, judged in folds])  # (folds, points, 3)
     results = pd.DataFrame(grid, columns=["radius", "l1_penalty"])
-    for column, name in enumerate(("error", "log_loss")):
+    for column, name in enumerate(MEASURED):
         values = judged[:, :, column]
         results[name] = values.mean(axis=0)
         # With one fold there is no standard error.
         results[f"{name}_se"] = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else np.nan
     results["gap"] = np.max([[solution.gap for solution in solutions] for solutions, _ in folds], axis=0)
     for number in range(len(folds)):
-        results[f"error_fold{number}"] = judged[number, :, 0]
+        results[f"criterion_fold{number}"] = judged[number, :, 0]
     return results
 
 

@@ -77,9 +77,9 @@ def measure_of(scoring: Any) -> str:
     return "error" if scoring is None else "log-loss" if scoring == "neg_log_loss" else "score"
 
 
-def measured(measure: str, error: float) -> str:
-    """A cross-validated error in words."""
-    return f"{measure} {-error if measure == 'score' else error:.4f}"
+def measured(measure: str, criterion: float) -> str:
+    """A cross-validated criterion in words."""
+    return f"{measure} {-criterion if measure == 'score' else criterion:.4f}"
 
 
 def as_text(model: Fitted) -> str:
@@ -145,7 +145,7 @@ def _fit(model: Fitted) -> list[tuple[str, str]]:
         rows.append(("l1 penalty", f"{penalty:g}"))
     if (results := model.cv_results) is not None:
         chosen = results[(results["radius"] == radius) & (results["l1_penalty"] == penalty)].iloc[0]
-        judged = f"{measured(model.measure, chosen['error'])} (standard error {chosen['error_se']:.4f})"
+        judged = f"{measured(model.measure, chosen['criterion'])} (standard error {chosen['criterion_se']:.4f})"
         rows.append(("chosen among", f"{len(results)} pairs of radius and penalty: cross-validated {judged}"))
     certified = "certified" if solution.gap <= model.tol else "NOT certified"
     return [
