@@ -236,3 +236,21 @@ def test_checks_need_no_scikit_learn():
 def test_the_data_sets_of_the_paper_are_quiet(name):
     data = load_dataset(name)
     assert found(data.X) == []
+
+
+def test_a_radius_that_leaves_no_slope_is_told_by_fit_alone():
+    X, y = pd.DataFrame({"a": list("uuvvuv") * 5, "x": np.tile([0.0, 0.5, 1.0], 10)}), [0, 0, 1, 1, 1, 0] * 5
+    options = {"label_cost": 1.0}
+    largest = radius_max(X, y, **options)
+    with pytest.warns(ColumnWarning, match=r"All slopes are 0: with radius=.* below radius_max") as caught:
+        model = WassersteinLogisticRegression(2 * largest, **options).fit(X, y)
+    assert not model.coef_.any() and [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WassersteinLogisticRegression(2 * largest, **options, check_columns=False).fit(X, y)
+        assert WassersteinLogisticRegression(0.9 * largest, **options).fit(X, y).coef_.any()
+        WassersteinLogisticRegressionCV([2 * largest], cv=2, **options).fit(X, y)
+        fit_path(X, y, [2 * largest], label_costs=[1.0])
+        # Where no radius is to blame: the penalty alone does it, or the column is of no use.
+        assert not WassersteinLogisticRegression(0.01, **options, l1_penalty=1.0).fit(X, y).coef_.any()
+        assert not WassersteinLogisticRegression(0.01, **options).fit(X[["x"]], np.repeat([0, 1], 15)).coef_.any()

@@ -341,7 +341,7 @@ def matrix_with(value, row="red", column="green"):
         ),
         ({"colour": MATRIX.iloc[[0, 0, 1, 2, 3]]}, "the index .* for 'colour' has 'red' more than once"),
         ({"colour": 0.0 * MATRIX.replace(np.inf, 1)}, "all changes of 'colour' would cost nothing"),
-        ([("size", 2.0)], "The 'feature_costs' parameter .* must be None or an instance of"),
+        ([("size", 2.0)], "The 'feature_costs' parameter .* must be None or a dict {column: cost}. Got"),
     ],
 )
 def test_wrong_costs_are_refused_by_all_who_take_them(feature_costs, words):

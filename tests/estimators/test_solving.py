@@ -3,13 +3,14 @@
 import logging
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.estimators.test_classifier import mixed_data
 from tests.instances import random_problem
 from tests.solvers.test_column_constraint import let_programs_take_a_second
-from wdrlr import radius_max
+from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, fit_path, radius_max
 from wdrlr.estimators.solving import Solving, at, shown
 from wdrlr.solvers import column_constraint
 
@@ -110,3 +111,30 @@ def test_the_largest_radius_tells_its_rounds(capsys):
     assert capsys.readouterr().out == ""
     assert radius_max(X, y, verbose=1) == value
     assert capsys.readouterr().out.startswith("wdrlr: largest useful radius: ")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "names"),
+    [
+        ({"a": list("uuvvww"), "b": list("pppppp")}, [0, 1, 0, 1, 1, 1], "'a'"),  # w is all of one class
+        ({"a": list("ppqqpq"), "b": list("pqqqqp"), "x": [1.0, 2, 3, 4, 5, 6]}, [0, 0, 0, 1, 1, 1], "'x'"),
+        ({f"a{j}": np.where(np.arange(14) // 2 == j, "u", "v") for j in range(7)}, [0, 0] + [1, 1] * 6, "'a0'"),
+        (
+            {f"a{j}": np.where(np.arange(14) // 2 == j, "u", "v") for j in range(7)},
+            [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0],
+            "'a3', 'a4', 'a5'",
+        ),
+    ],
+)
+def test_the_features_that_separate_the_data_are_named(X, y, names):
+    with pytest.warns(SeparableDataWarning, match=rf"separated by {names}\.$"):
+        WassersteinLogisticRegression(0.0).fit(pd.DataFrame(X), y)
+
+
+def test_of_many_features_that_separate_the_data_a_few_are_named():
+    X = pd.DataFrame({f"a{j}": np.where(np.arange(20) // 2 == j, "u", "v") for j in range(9)})
+    y = [0, 1] + [0, 0, 1, 1] * 4 + [0, 1]
+    with pytest.warns(SeparableDataWarning, match=r"separated by 'a1', 'a2', 'a3', 'a4', 'a5', \.\.\.\.$"):
+        WassersteinLogisticRegression(0.0).fit(X, y)
+    with pytest.warns(SeparableDataWarning, match=r"'a5', \.\.\.\.$"):
+        fit_path(X, y, [0.0])

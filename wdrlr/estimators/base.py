@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
@@ -119,8 +119,14 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
             return super().__repr__(N_CHAR_MAX)
 
     def _validate_params(self) -> None:
-        super()._validate_params()
         parameters = self.get_params(deep=False)
+        costs = parameters.get("feature_costs")
+        if not (costs is None or isinstance(costs, Mapping)):  # scikit-learn would name collections.abc.Mapping
+            raise InvalidParameterError(
+                f"The 'feature_costs' parameter of {type(self).__name__} must be None or a dict {{column: cost}}. "
+                f"Got {costs!r} instead."
+            )
+        super()._validate_params()
         chosen = chosen_solver(self.solver, parameters.get("p", 1.0), parameters.get("norm", "l1"))
         check_options(chosen, parameters.get("solver_options") or {})
 
@@ -421,7 +427,9 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_posed(self, formulation: Formulation, posed: Posed, start: Solution | None = None) -> Self:
         """Solve the problem, warn if necessary, and keep the solution."""
-        self._keep(formulation, posed, self._solving().fit(posed.problem, start))
+        self._keep(
+            formulation, posed, self._solving().fit(posed.problem, start, enc.features_of_slopes(posed.encoding))
+        )
         if self.verbose:
             print(f"wdrlr: {self.solution_.report()}")
         return self

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import _fit_context
 
 from wdrlr.estimators.base import RobustClassifier
+from wdrlr.estimators.column_checks import warn_of_no_use
 from wdrlr.estimators.solving import shown
 from wdrlr.model.threads import threads
 from wdrlr.solvers.largest_radius import largest_useful_radius
@@ -140,7 +141,8 @@ class WassersteinLogisticRegression(RobustClassifier):
     ColumnWarning
         Once for each of these: numbers that are only 0 and 1, flags or dummies; dummies that are features of their own;
         a category with nearly a level a row; numbers that count the rows; numbers as text; dates as text; columns
-        under one norm with scales that differ by a factor of 100 or more; levels that differ only in blanks or a dot.
+        under one norm with scales that differ by a factor of 100 or more; levels that differ only in blanks or a dot;
+        a radius so large that all slopes are 0 (``fit`` alone).
         ``check_columns=False`` turns all of them off.
     ConvergenceWarning
         If the certified gap is above ``tol``.
@@ -253,7 +255,10 @@ class WassersteinLogisticRegression(RobustClassifier):
         formulation = self._formulation()
         with threads(self.n_jobs):
             posed = self._posed(formulation, X, y, sample_weight)
-            return self._fit_posed(formulation, posed, start=last if self.warm_start else None)
+            self._fit_posed(formulation, posed, start=last if self.warm_start else None)
+        if self.check_columns:
+            warn_of_no_use(posed.problem, self.solution_.b)
+        return self
 
 
 def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> float:

@@ -9,16 +9,23 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from wdrlr.estimators.formulation import Formulation, Posed
 from wdrlr.estimators.frames import depth_of_user
+from wdrlr.model.cuts import data_cuts
 from wdrlr.model.encoding import FeatureEncoding, look_alikes, quoted
 from wdrlr.model.problem import Problem
+from wdrlr.solvers.closed_form import best_constant
+
+ROUNDING = 1e-9
+"""Derivatives below this, in units of their columns, are 0 but for rounding."""
 
 
 class ColumnWarning(UserWarning):
@@ -43,6 +50,26 @@ def findings(table: pd.DataFrame, formulation: Formulation, posed: Posed) -> lis
     """What the checks found, in sentences."""
     data = _Data(formulation, posed.encoding, posed.problem, _text_by_dtype(table, formulation, posed.encoding))
     return [message for check in CHECKS if (message := check(data)) is not None]
+
+
+def warn_of_no_use(problem: Problem, b: np.ndarray) -> None:
+    """Warn if it is the radius that makes all slopes of the optimum b 0: without one, some would not be.
+
+    Without one they are 0 if, at the best constant model, no slope's derivative is beyond its penalty.
+    """
+    if b[1:].any() or problem.radius == 0:
+        return
+    constant = best_constant(replace(problem, radius=0.0))
+    rows = -data_cuts(problem, False).rows(problem)
+    pull = np.abs((problem.w * expit(-rows @ constant)) @ rows)
+    if (pull > problem.penalty + ROUNDING * np.abs(rows).max(axis=0))[1:].any():
+        warnings.warn(
+            f"All slopes are 0: with radius={problem.radius:g} the adversary can make every feature useless, and all "
+            "rows get the same probability. Choose a radius below radius_max of these data and parameters, or let "
+            "WassersteinLogisticRegressionCV choose one. (check_columns=False turns this off.)",
+            ColumnWarning,
+            stacklevel=depth_of_user(),
+        )
 
 
 class _Data(NamedTuple):

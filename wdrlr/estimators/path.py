@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
-from wdrlr.estimators.solving import at, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
-from wdrlr.model.encoding import slope_names, without_rows
+from wdrlr.estimators.solving import Infimum, at, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
+from wdrlr.model.encoding import features_of_slopes, slope_names, without_rows
+from wdrlr.model.problem import Problem
 from wdrlr.model.threads import threads
 
 
@@ -105,16 +106,19 @@ def fit_path(
             for metric in metrics
             for fit in solving.solve_path([at(replace(unit, metric=metric), *point) for point in points])
         ]
-    infima: dict[tuple, float | None] = {}
+    infima: dict[tuple, Infimum | None] = {}
+    unattained: dict[bool, tuple[Problem, Infimum]] = {}  # the first one at radius 0, and above
     for i, (label_cost, penalty, radius) in enumerate(grid):
         if penalty == 0:
             point = (radius, label_cost if radius > 0 else None)  # at radius 0 no metric plays a role
             if point not in infima:
                 problem = at(replace(unit, metric=metrics[i // len(points)]), radius, 0.0)
-                infima[point] = infimum(problem, model.tol)
+                infima[point] = found = infimum(problem, model.tol)
+                if found is not None:
+                    unattained.setdefault(radius > 0, (problem, found))
             solutions[i] = lowered(solutions[i], infima[point])
-    for positive in {radius > 0 for (radius, _), bound in infima.items() if bound is not None}:
-        warn_of_no_minimiser(float(positive))
+    for one in unattained.values():
+        warn_of_no_minimiser(*one, features_of_slopes(encoding))
     warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), model.tol)
     rows = [
         [*point, fit.upper, fit.lower, fit.gap, fit.lam, *fit.b] for point, fit in zip(grid, solutions, strict=True)

@@ -7,18 +7,22 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from wdrlr.estimators.frames import depth_of_user
+from wdrlr.model.encoding import quoted
 from wdrlr.model.metric import GroundMetric
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.registry import Solver, chosen_solver, solve
-from wdrlr.solvers.solution import Solution, separated
+from wdrlr.solvers.solution import Solution, separated, separating
 
 logger = logging.getLogger("wdrlr")
+
+N_NAMED = 5
+"""How many features a warning names."""
 
 
 class SeparableDataWarning(ConvergenceWarning):
@@ -46,14 +50,17 @@ class Solving:
         with shown(self.verbose):
             return solve(problem, self.solver, options, self.conic_solver, self.tol, self.max_iter)
 
-    def fit(self, problem: Problem, start: Solution | None = None) -> Solution:
+    def fit(
+        self, problem: Problem, start: Solution | None = None, features: Sequence[str] | np.ndarray = ()
+    ) -> Solution:
         """Solve a problem, and warn where it has no minimiser or the certificate falls short.
 
-        ``start`` is the solution of a similar problem, for a solver that takes one.
+        ``start`` is the solution of a similar problem, for a solver that takes one; ``features`` are the names that a
+        warning gives the slopes, shape (n + k,), or none.
         """
         warm = start is not None and len(start.b) == problem.n_coefficients and self.chosen(problem).warm_start
         solution = self.solve(problem, **({"start": start} if warm else {}))
-        solution = without_minimiser(problem, solution, self.tol)
+        solution = without_minimiser(problem, solution, self.tol, features)
         warn_if_uncertified(solution, self.tol)
         return solution
 
@@ -120,48 +127,60 @@ def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
     return replace(unit, radius=float(radius), penalty=l1_penalty * unit.penalty)
 
 
-def without_minimiser(problem: Problem, solution: Solution, tol: float) -> Solution:
+class Infimum(NamedTuple):
+    """Of an objective without a minimiser."""
+
+    bound: float  # on the objective at all coefficients, from below
+    separated: np.ndarray  # the samples that a direction separates; bool (N,)
+
+
+def without_minimiser(
+    problem: Problem, solution: Solution, tol: float, features: Sequence[str] | np.ndarray
+) -> Solution:
     """The solution, its lower bound made to hold for all coefficients where there is no minimiser; warns of that."""
-    bound = infimum(problem, tol)
-    if bound is not None:
-        warn_of_no_minimiser(problem.radius)
-    return lowered(solution, bound)
+    found = infimum(problem, tol)
+    if found is not None:
+        warn_of_no_minimiser(problem, found, features)
+    return lowered(solution, found)
 
 
-def lowered(solution: Solution, bound: float | None) -> Solution:
-    """The solution with a lower bound not above this one, if there is one."""
-    return solution if bound is None else replace(solution, lower=min(solution.lower, bound))
+def lowered(solution: Solution, found: Infimum | None) -> Solution:
+    """The solution with a lower bound not above that of the infimum, if there is one."""
+    return solution if found is None else replace(solution, lower=min(solution.lower, found.bound))
 
 
-def infimum(problem: Problem, tol: float) -> float | None:
-    """A lower bound on the objective at all coefficients where it has no minimiser; None where it has one.
+def infimum(problem: Problem, tol: float) -> Infimum | None:
+    """The infimum of the objective where it has no minimiser; None where it has one.
 
-    The infimum is that of the samples which no direction separates, as far as ``separated`` detects them.
+    It is that of the samples which no direction separates, as far as ``separated`` detects them.
     """
     unbounded = np.isinf(problem.coef_bound).all() and not problem.penalty[1:].any()
     gone = separated(problem) if unbounded else np.zeros(1, dtype=bool)
     if not gone.any():
         return None
     if gone.all():
-        return 0.0
+        return Infimum(0.0, gone)
     x, z, y, w = (values[~gone] for values in (problem.x, problem.z, problem.y, problem.w))
     share = float(w.sum())
     # At radius 0 the metric plays no role: this one has the p and the norm that the default solver handles.
     metric = problem.metric if problem.radius > 0 else GroundMetric(np.inf)
     rest = replace(problem, x=x, z=z, y=y, w=w / share, metric=metric, radius=problem.radius / share)
-    return share * max(solve(rest, "auto", {}, "auto", tol / 100, 500).lower, 0.0)
+    return Infimum(share * max(solve(rest, "auto", {}, "auto", tol / 100, 500).lower, 0.0), gone)
 
 
-def warn_of_no_minimiser(radius: float) -> None:
-    """Warn that a problem with this radius has no minimiser."""
+def warn_of_no_minimiser(problem: Problem, found: Infimum, features: Sequence[str] | np.ndarray) -> None:
+    """Warn that a problem has no minimiser, and of which features that is the doing; ``features`` as in ``fit``."""
+    named = separating(problem, found.separated)[1:] if len(features) else np.zeros(0, dtype=bool)
+    names = list(dict.fromkeys(np.asarray(features)[named]))
+    by = f" They are separated by {quoted(names[:N_NAMED])}{', ...' if len(names) > N_NAMED else ''}." if names else ""
     why = (
         "the data are separable or quasi-separable: without a radius, a penalty or a bound"
-        if radius == 0
+        if problem.radius == 0
         else "features that may not change separate the data, or a part of them: with label_cost=inf and without a "
         "penalty or a bound"
     )
     warnings.warn(
-        f"{why} the objective has no minimiser, and the coefficients are merely where the tolerance was reached.",
+        f"{why} the objective has no minimiser, and the coefficients are merely where the tolerance was reached.{by}",
         SeparableDataWarning,
         stacklevel=depth_of_user(),
     )

@@ -393,6 +393,14 @@ def slope_names(encoding: FeatureEncoding, coding: str) -> np.ndarray:
     return np.asarray(names, dtype=object)
 
 
+def features_of_slopes(encoding: FeatureEncoding) -> np.ndarray:
+    """The name of the column that each slope belongs to; shape (n + k,)."""
+    n_slopes = [1] * len(encoding.numeric) + [K - 1 for K in encoding.n_levels]
+    return np.repeat(
+        np.array([encoding.names[j] for j in (*encoding.numeric, *encoding.categorical)], dtype=object), n_slopes
+    )
+
+
 def without_rows(encoding: FeatureEncoding, coding: str) -> np.ndarray:
     """Which of the n + k slopes are those of levels that none of the problem's rows have; bool (n + k,)."""
     weights = [_without_reference(weights, coding) for weights in encoding.category_weights]

@@ -148,10 +148,7 @@ def separated(problem: Problem) -> np.ndarray:
     if apart is None:
         return np.zeros(problem.n_samples, dtype=bool)
     reach, same = apart
-    rows = -data_cuts(problem, False).rows(problem)
-    scale = np.abs(rows).max(axis=0)
-    scale[scale == 0] = 1.0
-    margins, sample = np.unique(rows / scale, axis=0, return_inverse=True)
+    margins, sample, scale = _margins(problem)
     left = np.ones(len(margins), dtype=bool)
     while left.any():
         rest = margins[left]
@@ -165,7 +162,44 @@ def separated(problem: Problem) -> np.ndarray:
         if found.status != 0 or -found.fun <= SEPARATED:
             break
         left[left] = rest @ found.x <= SEPARATED
-    return ~left[sample.ravel()]
+    return ~left[sample]
+
+
+def separating(problem: Problem, gone: np.ndarray) -> np.ndarray:
+    """Which coefficients separate the samples that ``separated`` finds, by the shortest direction; bool (1 + n + k,).
+
+    There is one direction for all of them: that of the first samples, long enough, plus that of the next ones, and so
+    on. Of these directions the one with the smallest l1 norm, in units of each column and without the intercept, leaves
+    out what contributes nothing. All False where none is found.
+    """
+    apart = _apart(problem)
+    if apart is None or not gone.any():
+        return np.zeros(problem.n_coefficients, dtype=bool)
+    reach, same = apart
+    margins, sample, scale = _margins(problem)
+    needed = np.zeros(len(margins))
+    needed[sample[gone]] = 1.0
+    most, length = np.where(reach > 0, np.inf, 0.0), np.ones(len(reach))
+    length[0] = 0.0
+    found = minimise_linear(
+        np.tile(length, 2),
+        bounds=np.column_stack([np.zeros(2 * len(reach)), np.tile(most, 2)]),
+        A=np.hstack([-margins, margins]),
+        limit=-needed,
+        E=np.hstack([same, -same]) / np.tile(scale, 2),
+    )
+    if found.status != 0:
+        return np.zeros(problem.n_coefficients, dtype=bool)
+    return np.abs(np.subtract(*np.split(found.x, 2))) > SEPARATED
+
+
+def _margins(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows y_i (1, x_i, z_i) in units of each column, without repeats; the row of each sample; the units."""
+    rows = -data_cuts(problem, False).rows(problem)
+    scale = np.abs(rows).max(axis=0)
+    scale[scale == 0] = 1.0
+    margins, sample = np.unique(rows / scale, axis=0, return_inverse=True)
+    return margins, sample.ravel(), scale
 
 
 def _apart(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
