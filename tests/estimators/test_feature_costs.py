@@ -22,6 +22,7 @@ from wdrlr import (
     fit_path,
     radius_max,
 )
+from wdrlr.estimators.column_checks import ColumnWarning
 from wdrlr.estimators.feature_costs import costs_of
 from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.encoding import fit_encoding
@@ -175,7 +176,8 @@ def test_the_radius_beyond_which_no_feature_is_of_use():
     options = {"label_cost": 1.0, "feature_costs": {"kind": 2.0, "size": np.inf}}
     limit = radius_max(X, Y, **options)
     assert np.isfinite(limit)
-    assert not fit(radius=limit * 1.001, **options).coef_.any()
+    with pytest.warns(ColumnWarning, match="All slopes are 0"):
+        assert not fit(radius=limit * 1.001, **options).coef_.any()
 
 
 def test_the_report_names_prices_and_what_may_not_change():

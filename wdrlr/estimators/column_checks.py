@@ -19,7 +19,6 @@ from scipy.special import expit
 
 from wdrlr.estimators.formulation import Formulation, Posed
 from wdrlr.estimators.frames import depth_of_user
-from wdrlr.model.cuts import data_cuts
 from wdrlr.model.encoding import FeatureEncoding, look_alikes, quoted
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant
@@ -59,10 +58,13 @@ def warn_of_no_use(problem: Problem, b: np.ndarray) -> None:
     """
     if b[1:].any() or problem.radius == 0:
         return
-    constant = best_constant(replace(problem, radius=0.0))
-    rows = -data_cuts(problem, False).rows(problem)
-    pull = np.abs((problem.w * expit(-rows @ constant)) @ rows)
-    if (pull > problem.penalty + ROUNDING * np.abs(rows).max(axis=0))[1:].any():
+    constant = best_constant(replace(problem, radius=0.0))[0]
+    force = problem.w * problem.y * expit(-problem.y * constant)
+    entries, forces = (problem.z + problem.offsets).ravel(), force.repeat(problem.n_categorical)
+    of_levels = np.bincount(entries, forces, sum(problem.n_levels))
+    pull = np.abs(np.concatenate([force @ problem.x, problem.of_dummies @ of_levels]))
+    size = np.concatenate([np.abs(problem.x).max(axis=0), np.ones(len(pull) - problem.n_numeric)])
+    if (pull > problem.penalty[1:] + ROUNDING * size).any():
         warnings.warn(
             f"All slopes are 0: with radius={problem.radius:g} the adversary can make every feature useless, and all "
             "rows get the same probability. Choose a radius below radius_max of these data and parameters, or let "
