@@ -246,7 +246,7 @@ def test_what_is_given_to_a_notebook_without_the_tag_is_refused_and_nothing_is_w
 
 def test_without_tag_and_parameters_the_defaults_are_used(small, tmp_path):
     assert run(without_tags(small), tmp_path).returncode == 0
-    assert (tmp_path / "n").read_text() == "5"
+    assert (tmp_path / "n").read_text() == "20"
 
 
 def test_with_the_tag_what_is_given_is_used_also_in_a_second_run_of_the_output(small, tmp_path):
