@@ -69,7 +69,7 @@ def test_a_path_plot_shows_the_path():
     path = fit_path(X, y, [0.0, *radii])
     model = WassersteinLogisticRegressionCV(radii, [0.0, 0.01], cv=3).fit(X, y)
     figure, data = path_plot(path, model.cv_results_)
-    assert [axis.get_title() for axis in figure.axes] == ["slopes", "multiplier", "log-loss"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["slope", "multiplier", "log-loss"]
     assert [len(axis.lines) for axis in figure.axes] == [5, 1, 2]
     slopes = data[data["panel"] == "slopes"].pivot_table("value", "radius", "name")
     assert np.array_equal(slopes[path.columns[8:]], path.iloc[1:, 8:])  # radius 0 is left out

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from wdrlr.files import replace_file
 from wdrlr.model.encoding import check_made_by
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 plt, sns = (required(module, "wdrlr.plots", "notebooks") for module in ("matplotlib.pyplot", "seaborn"))
@@ -50,6 +51,14 @@ def figure_style() -> Iterator[None]:
         yield
     finally:
         plt.rcParams.update(before)
+
+
+def plain_log_ticks(axes: Axes, which: Literal["x", "y"]) -> None:
+    """Put an axis on a log scale with plain numbers, as 0.01 and 100, at powers of 10 alone."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
+    axis.set_major_formatter(lambda value, _: np.format_float_positional(value, trim="-"))
+    axis.set_minor_locator(plt.NullLocator())
 
 
 def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tuple[Figure, pd.DataFrame]:
@@ -116,16 +125,15 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
                 axes[2].plot(radius, value, label=name, marker="." if name == "held out" else None)
             if name == "held out":
                 axes[2].fill_between(radius, value - error, value + error, alpha=0.2, color="C1", linewidth=0)
-        for axis, title in zip(axes, ("slopes", "multiplier", "log-loss"), strict=True):
-            axis.set_xscale("log")
-            axis.set_xlabel("radius")
-            axis.set_title(title)
+        for axis, value in zip(axes, ("slope", "multiplier", "log-loss"), strict=True):
+            plain_log_ticks(axis, "x")
+            axis.set(xlabel="radius", ylabel=value)
         small: dict[str, Any] = dict.fromkeys(("fontsize", "title_fontsize"), "x-small")
         # Below the panels, where no curve is.
-        for axis, side, columns in ((axes[0], "left", 2), (axes[2], "right", 1)):
+        for axis, title, side, columns in ((axes[0], "slopes", "left", 2), (axes[2], "log-loss", "right", 1)):
             small["loc"] = f"outside lower {side}"
             lines, names = axis.get_legend_handles_labels()
-            figure.legend(lines, names, title=axis.get_title(), ncols=columns, frameon=False, handlelength=1.2, **small)
+            figure.legend(lines, names, title=title, ncols=columns, frameon=False, handlelength=1.2, **small)
     return figure, data
 
 

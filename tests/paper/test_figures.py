@@ -24,32 +24,45 @@ def make_rows(methods, datasets=("spect", "car")):
 
 @pytest.fixture
 def drawn():
-    figure, data = box_plots(make_rows(METHODS), ["spect", "monks-3", "car"])
-    yield figure, data
+    rows = make_rows(METHODS)
+    rows.loc[rows["dataset"] == "car", "test_error"] /= 10
+    rows.loc[rows["method"] == "PI", "test_error"] += 0.5
+    figure, data = box_plots(rows, ["spect", "monks-3", "car"])
+    yield figure, data, np.array(figure.axes).reshape(len(METHODS), 4)
     plt.close(figure)
 
 
-def test_one_panel_a_method_with_the_data_sets_on_the_axis(drawn):
-    figure, data = drawn
-    assert [axis.get_title() for axis in figure.axes] == [method.label for method in METHODS.values()]
-    assert [label.get_text() for label in figure.axes[-1].get_xticklabels()] == ["spect", "monks-3", "car"]
+def test_one_row_a_method_and_small_errors_apart_from_large_ones(drawn):
+    figure, data, axes = drawn
+    labels = [axis.get_ylabel() for axis in axes[:, 0]]
+    assert labels == [f"{method.label}\nerror (%)" for method in METHODS.values()]
+    assert [axis.get_ylabel() for axis in axes[1]] == [labels[1], "", "less LR's (%)", ""]
+    assert [axis.get_title() for axis in axes[0]] == ["up to 10 %", "above 10 %"] * 2
+    named = [[label.get_text() for label in axis.get_xticklabels()] for axis in axes[-1]]
+    assert named == [["monks-3", "car"], ["spect"]] * 2
     assert figure.get_size_inches()[0] == TEXT_WIDTH
     assert len(data) == 9 * 2 * 4
-    assert data["test_error_percent"].max() == pytest.approx(30)
 
 
-def test_a_box_has_the_quartiles(drawn):
-    figure, _ = drawn
-    first = figure.axes[0].patches[0].get_path().vertices[:, 1]
-    assert (first.min(), first.max()) == pytest.approx((7.5, 22.5))
+def test_a_box_has_the_quartiles_of_the_errors_and_of_the_differences_to_lr(drawn):
+    _, data, axes = drawn
+    for axis, quartiles in ((axes[0, 1], (7.5, 22.5)), (axes[-1, 1], (57.5, 72.5)), (axes[-1, 3], (50, 50))):
+        box = axis.patches[0].get_path().vertices[:, 1]
+        assert (box.min(), box.max()) == pytest.approx(quartiles)
+    assert data.groupby("method")["less_LR_percent"].max().eq(0).sum() == 8
+    assert not any(axis.axison for axis in axes[0, 2:]) and axes[0, 2].get_legend()
 
 
-def test_few_methods_and_panels_that_stay_empty():
-    figure, _ = box_plots(make_rows(list(METHODS)[:4]), ["spect", "car"])
-    assert [axis.get_visible() for axis in figure.axes] == [True] * 4 + [False] * 2
-    figure.canvas.draw()
-    labelled = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in figure.axes[:4]]
-    assert labelled == [False, True, True, True]
+def test_pi_has_axes_of_its_own_and_the_others_share_theirs(drawn):
+    *_, axes = drawn
+    for column in axes.T:
+        limits = [axis.get_ylim() for axis in column if axis.axison]
+        assert len(set(limits[:-1])) == 1 and limits[-1] != limits[0]
+
+
+def test_without_lr_there_are_no_differences():
+    figure, data = box_plots(make_rows(list(METHODS)[1:4]), ["spect", "car"])
+    assert len(figure.axes) == 3 and data["less_LR_percent"].isna().all()
     plt.close(figure)
 
 
@@ -69,6 +82,7 @@ def test_figure_1_has_its_bands_and_a_stem_for_every_atom():
     assert [label.get_text() for label in left.get_xticklabels()] == ["50", "100", "200"]
     assert [label.get_text() for label in right.get_xticklabels()] == ["-1\n+1", "+1\n-1", "+1\n+1", "+15,312\n-1"]
     assert right.get_yscale() == "log" and right.get_ylim()[0] < 2e-6
+    assert left.get_ylabel() == "estimate of beta; true value 1"
     stems = [path.vertices for lines in right.collections for path in lines.get_paths()]
     assert sorted(stem[1, 1] for stem in stems) == pytest.approx(sorted(atom[3] for atom in atoms))
     plt.close(figure)
@@ -81,13 +95,19 @@ def test_runtimes_have_a_point_or_a_marker_at_every_size(tmp_path):
     of_cost.loc[solved, ["low", "median", "high"]] = [0.5, 1.0, 2.0]
     of_cost.loc[solved, "missing"] = ""
     of_cost.loc[~solved, "missing"] = "memory guard"
-    figure = runtime_panels(of_cost, panels, 60.0)
-    for axis, (name, panel) in zip(figure.axes, panels.items(), strict=True):
-        assert axis.get_yscale() == "log" and axis.get_xlabel() == panel.axis
+    figure = runtime_panels(of_cost, panels, Setting(time_limit=60.0))
+    axes = np.array(figure.axes).reshape(4, 2)
+    for strip, axis, (name, panel) in zip(axes[::2].flat, axes[1::2].flat, panels.items(), strict=True):
+        assert axis.get_yscale() == "log" and axis.get_xlabel() == panel.axis and axis.get_ylabel()
         lines = [line for line in axis.get_lines() if len(line.get_xdata()) and line.get_linestyle() in ("-", "--")]
-        markers = [line for line in axis.get_lines() if line.get_marker() == "s" and len(line.get_xdata())]
         points = sum(np.isfinite(line.get_ydata()).sum() for line in lines)
         assert points == (of_cost["panel"].eq(name) & solved).sum()
-        assert len(markers) == (0 if name == "scheme" else 1)
-        assert all(list(line.get_ydata()) == [60.0] * 3 for line in markers)
+        assert not any(line.get_marker() == "s" for line in axis.get_lines())  # it would be read as a time
+        assert [len(line.get_xdata()) for line in strip.get_lines()] == ([] if name == "scheme" else [3])
+        assert strip.get_xlim() == axis.get_xlim() and strip.get_xscale() == axis.get_xscale()
+        assert len(strip.get_yticks()) == 0
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "over 500,000 constraints" in legend and "budget of a fit: 60 s" in legend
+    figure.canvas.draw()
+    assert {label.get_text() for label in axes[1, 0].get_yticklabels()} >= {"0.1", "1", "10"}
     plt.close(figure)

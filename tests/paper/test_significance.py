@@ -115,6 +115,15 @@ def test_the_median_decides_where_it_is_printed():
     assert assess_wins(rows, "mean")["method"].tolist() == ["PI"]
 
 
+def test_a_winner_by_the_median_is_not_better_than_a_method_with_the_same_median():
+    lr, dro = [0.2] * 5 + [0.4] * 4, [0.2] * 5 + [0.1] * 4  # the mean of dro is significantly smaller
+    tied = assess_wins(make_rows({"LR": lr, "DRO_kappa_1": dro}), "median").set_index("method")
+    assert list(tied.index) == ["LR", "DRO_kappa_1"] and tied.loc["DRO_kappa_1", "p_LR"] < 0.05
+    assert not tied[["dagger", "double_dagger"]].any(axis=None)
+    (won,) = assess_wins(make_rows({"LR": np.array(lr) + 0.01, "DRO_kappa_1": dro}), "median").to_dict("records")
+    assert won["method"] == "DRO_kappa_1" and won["dagger"] and won["double_dagger"]
+
+
 # The claims
 
 

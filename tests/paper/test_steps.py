@@ -47,3 +47,20 @@ def test_rows_older_than_the_protocol_are_named(run, monkeypatch, capsys):
         capsys.readouterr()
         run(compute_missing=False)
         assert ("Rows stamped 4dc7decd are older than the protocol" in capsys.readouterr().out) == note
+
+
+@pytest.mark.parametrize(
+    "claims, sentence",
+    [
+        ({"it is fast": True, "it is good": True}, "The paper's claim holds, that it is fast and that it is good.\n"),
+        ({"it is fast": False}, "The paper's claim does not hold, that it is fast.\n"),
+        (
+            {"it is fast": False, "it is good": True},
+            "The paper's claim holds in part: it holds that it is good, but not that it is fast.\n",
+        ),
+        ({}, "Whether the paper's claim holds cannot be said from these rows.\n"),
+    ],
+)
+def test_the_last_word_is_whether_the_claims_hold(capsys, claims, sentence):
+    steps.conclude(claims)
+    assert capsys.readouterr().out == sentence

@@ -8,6 +8,10 @@ from wdrlr.paper.printed import published_values
 from wdrlr.paper.tables import (
     count_wins,
     describe_fits,
+    judge_runtimes,
+    judge_wins,
+    labelled,
+    labelled_text,
     median_standard_error,
     save_table,
     select_datasets,
@@ -283,14 +287,47 @@ def test_fits_are_described_once_per_matter_and_data_set():
     rows.loc[[2, 6], "constant"] = True
     rows.loc[[2, 3, 6], "n_constant"] = 4
     assert describe_fits(rows) == [
-        "tic-tac-toe (cells: LR 2, DRO_kappa_1 1), balance-scale (cells: LR 1). For example: A: separable",
-        "tic-tac-toe (cells: DRO_kappa_1 1). For example: B: far off",
+        "tic-tac-toe (cells: LR 2, DRO (κ = 1) 1), balance-scale (cells: LR 1). For example: A: separable",
+        "tic-tac-toe (cells: DRO (κ = 1) 1). For example: B: far off",
         "Gap above tol: tic-tac-toe (4 fits; largest gap of a final one 1.0e-07).",
         "All slopes of the chosen fit are exactly 0, so it predicts the majority class: tic-tac-toe (cells: "
-        "DRO_kappa_1 1), balance-scale (cells: LR 1).",
+        "DRO (κ = 1) 1), balance-scale (cells: LR 1).",
         "Of all 432 fits, cross-validation included, 12 have slopes that are all 0: tic-tac-toe (8), "
         "balance-scale (4).",
     ]
+
+
+def test_readers_see_no_raw_name_of_a_method(summary):
+    pivoted = labelled(summary.pivot_table(index="dataset", columns="method", values="ours"))
+    assert set(pivoted.columns) == {"LR", "DRO (κ = 1)", "DRO (κ = m)"}
+    assert labelled(summary)["method"].tolist()[:2] == ["LR", "DRO (κ = 1)"]
+    assert labelled(summary.set_index("method")).index[1] == "DRO (κ = 1)"
+    assert labelled_text("r-LR 1, r-DRO_kappa_m 2 of 3") == "r-LR 1, r-DRO (κ = m) 2 of 3"
+    assert "<th >DRO (κ = m)</th>" in to_html(summary, "table1")
+
+
+@pytest.mark.parametrize("table", ["table1", "table2"])
+def test_the_printed_errors_bear_the_claims_out_and_worse_ones_do_not(table):
+    printed = published_values(table)
+    errors = {(row.dataset, row.method): [row.value / 100] for row in printed.itertuples()}
+    n, won, plain = (14, 12, 4) if table == "table1" else (5, 5, 2)
+    claims = judge_wins(summarise_errors(make_rows(errors), table))
+    assert list(claims.values()) == [True, True]
+    assert all(f"on {k} of {n} data sets (here: {k})" in claim for claim, k in zip(claims, (won, plain), strict=True))
+    better = {key: [0.0] if key[1] == "LR" else values for key, values in errors.items()}
+    assert list(judge_wins(summarise_errors(make_rows(better), table)).values()) == [False, False]
+    assert judge_wins(summarise_errors(make_rows({("own", "LR"): [0.1]}), table)) == {}
+
+
+def test_runtimes_are_judged_by_the_paper_s_longest_and_shortest(runtimes):
+    claims = judge_runtimes(runtimes)
+    assert claims == {
+        "LR, r-LR, MT and PI take at most 0.08 s (here: 1.25 s)": False,
+        "DRO and r-DRO take 32 s or more (here: 12.5 to 12.5 s)": False,
+    }
+    as_printed = runtimes.assign(seconds=runtimes["paper"])
+    assert list(judge_runtimes(as_printed).values()) == [True, True]
+    assert judge_runtimes(runtimes.assign(paper=np.nan)) == {}
 
 
 def test_data_sets_of_a_table():

@@ -1,23 +1,30 @@
 """The paper's figures: Figure 1, the panels of Figure 2, the box plots of Figures 3 and 4."""
 
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from wdrlr.paper.methods import METHODS
-from wdrlr.paper.runtimes import SOLVERS, Panel
-from wdrlr.plots import TEXT_WIDTH, figure_style
+from wdrlr.paper.runtimes import SCHEMES, SOLVERS, Panel, Setting
+from wdrlr.plots import TEXT_WIDTH, figure_style, plain_log_ticks
+
+LARGE_ERROR = 10.0
+"""In per cent: data sets on which the median error of a method other than PI is above it have panels of their own."""
 
 
 def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataFrame]:
-    """Box plots of the test errors, one panel per method, the data sets on the horizontal axis (Figures 3 and 4).
+    """Box plots of the test errors and of their differences to LR's, one row of panels per method (Figures 3 and 4).
 
     A box spans the quartiles over the splits with a line at the median, whiskers reach to the last error within 1.5
-    times the box's height, and errors beyond are points. Panels of the same group (`Method.group`) have the same
-    colour. All panels share their axes.
+    times the box's height, and errors beyond are points. A difference is that of one split. Methods of the same group
+    (`Method.group`) have the same colour. Data sets with large errors have panels of their own, and so has PI, whose
+    errors are the largest: other panels of a column share their axes.
 
     Parameters
     ----------
@@ -28,45 +35,76 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
 
     Returns
     -------
-    The figure, and its data with one row per point: dataset, method, split and test_error_percent.
+    The figure, and its data with one row per point: dataset, method, split, test_error_percent and less_LR_percent
+    (nan without LR's error on the split).
     """
     data = rows[["dataset", "method", "split"]].assign(test_error_percent=100 * rows["test_error"])
+    lr = data[data["method"] == "LR"].set_index(["dataset", "split"])["test_error_percent"].rename("LR")
+    data = data.join(lr, on=["dataset", "split"])
+    data["less_LR_percent"] = data["test_error_percent"] - data.pop("LR")
     methods = [name for name in METHODS if name in set(rows["method"])]
+    apart = [name for name in methods if name == "PI"]
+    high = data[~data["method"].isin(apart)].groupby(["dataset", "method"])["test_error_percent"].median()
+    high = high.groupby("dataset").max()
+    sets = {
+        f"up to {LARGE_ERROR:g} %": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
+        f"above {LARGE_ERROR:g} %": [name for name in datasets if high.get(name, 0) > LARGE_ERROR],
+    }
+    sets = {title: names for title, names in sets.items() if names}
+    kinds = {"test_error_percent": "error (%)"}
+    if data.loc[data["method"] != "LR", "less_LR_percent"].notna().any():
+        kinds["less_LR_percent"] = "less LR's (%)"
+    columns = list(product(kinds, sets.items()))
     groups = list(dict.fromkeys(method.group for method in METHODS.values()))
     colors = dict(zip(groups, sns.color_palette("colorblind"), strict=False))
-    n_columns = min(3, len(methods))
-    n_rows = -(-len(methods) // n_columns)
     with figure_style():
         figure, axes = plt.subplots(
-            n_rows,
-            n_columns,
-            figsize=(TEXT_WIDTH, 1.0 + 1.35 * n_rows),
-            sharex=True,
-            sharey=True,
+            len(methods),
+            len(columns),
+            figsize=(TEXT_WIDTH, 1.3 + 0.74 * len(methods)),
+            width_ratios=[1 + len(names) for _, (_, names) in columns],
             squeeze=False,
             layout="constrained",
         )
-        for axis, name in zip(axes.flat, methods, strict=False):
-            of_method = data[data["method"] == name]
+        for (row, name), (column, (value, (title, names))) in product(enumerate(methods), enumerate(columns)):
+            axis, of_method = axes[row, column], data[data["method"] == name]
+            if row == 0:
+                axis.set_title(title, fontsize="medium")
+            if value == "less_LR_percent" and name == "LR":  # all are 0: the place is the legend's
+                axis.set_axis_off()
+                if column == len(sets):
+                    handles = [
+                        Patch(facecolor=color, edgecolor="black", lw=0.5, label=g) for g, color in colors.items()
+                    ]
+                    legend = axis.legend(handles=handles, loc="center left", frameon=False, title="methods, by group")
+                    legend.set_in_layout(False)
+                continue
+            if value == "less_LR_percent":
+                axis.axhline(0.0, color="black", lw=0.6)
             axis.boxplot(
-                [of_method.loc[of_method["dataset"] == dataset, "test_error_percent"] for dataset in datasets],
-                positions=range(len(datasets)),
+                [of_method.loc[of_method["dataset"] == dataset, value].dropna() for dataset in names],
+                positions=range(len(names)),
                 widths=0.7,
                 patch_artist=True,
-                boxprops={"facecolor": colors[METHODS[name].group], "linewidth": 0.6},
+                boxprops={"facecolor": colors[METHODS[name].group], "linewidth": 0.5},
                 medianprops={"color": "black", "linewidth": 0.8},
-                whiskerprops={"linewidth": 0.6},
-                capprops={"linewidth": 0.6},
+                whiskerprops={"linewidth": 0.5},
+                capprops={"linewidth": 0.5},
                 flierprops={"marker": ".", "markersize": 1.5},
             )
-            axis.set_xticks(range(len(datasets)), datasets)
-            axis.set_title(METHODS[name].label)
-            axis.set_ylabel("test error (%)" if axis in axes[:, 0] else "")
-            axis.tick_params(axis="x", rotation=90)
-        for axis in axes.flat[len(methods) :]:
-            axis.set_visible(False)
-        for axis in axes.flat[max(len(methods) - n_columns, 0) : len(methods)]:  # the lowest visible of each column
-            axis.tick_params(axis="x", labelbottom=True)
+            axis.set_xticks(range(len(names)), names if row == len(methods) - 1 else [], rotation=90)
+            axis.yaxis.set_major_locator(plt.MaxNLocator(4, integer=True))
+            if column % len(sets) == 0:
+                label = f"{METHODS[name].label}\n" if column == 0 else ""
+                axis.set_ylabel(f"{label}{kinds[value]}")
+        for column, together in product(range(len(columns)), (set(methods) - set(apart), apart)):
+            shared = [axes[row, column] for row, name in enumerate(methods) if name in together]
+            shared = [axis for axis in shared if axis.axison]
+            if shared:
+                low, high = (pick(axis.get_ylim()[end] for axis in shared) for pick, end in ((min, 0), (max, 1)))
+                for axis in shared:
+                    axis.set_ylim(low, high)
+        figure.align_ylabels()
     return figure, data.reset_index(drop=True)
 
 
@@ -100,7 +138,7 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
         left.minorticks_off()
         left.yaxis.set_major_locator(plt.MultipleLocator(0.25))
         left.set_xlabel("N")
-        left.set_ylabel("estimate of beta = 1")
+        left.set_ylabel("estimate of beta; true value 1")
         left.legend(**above)
 
         places = sorted(set(zip(probabilities["z"], probabilities["y"], strict=True)))
@@ -116,10 +154,8 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
             positions = [place_at[place] + offset for place in zip(atoms["z"], atoms["y"], strict=True)]
             right.vlines(positions, lowest, atoms["probability"], color=colors[color], lw=1.0)
             right.plot(positions, atoms["probability"], marker, color=colors[color], mfc=face, ms=3.5, label=name)
-        right.set_yscale("log")
+        plain_log_ticks(right, "y")
         right.set_ylim(lowest, 2)
-        right.set_yticks([10.0**k for k in range(-6, 1)])
-        right.minorticks_off()
         right.set_xticks(list(place_at.values()), [f"{z:+,.0f}\n{y:+d}" for z, y in places])
         right.set_xlabel("z, and y below it")
         right.set_ylabel("probability")
@@ -127,12 +163,13 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
     return figure
 
 
-def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: float) -> Figure:
+def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], setting: Setting) -> Figure:
     """Seconds against sizes (Figure 2), for one label cost.
 
-    Lines are medians, bands span 10 to 90 % of the runs. A size whose median fit was not solved has a marker on the
-    dotted line of the time limit instead. In the panel of the schemes alone the colour stands for m, and the markers
-    are stacked above the line; filled markers are the paper's scheme.
+    Lines are medians, bands span 10 to 90 % of the runs; they end where the setting's budget of seconds and constraints
+    does. A size whose median fit was not solved has a mark in the strip above the panel, which has no scale: a row for
+    each solver, or in the panel of the schemes alone for each m. There the colour stands for m; full lines and filled
+    marks are the paper's scheme.
 
     Parameters
     ----------
@@ -144,50 +181,67 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], time_limit: 
     colors = sns.color_palette("colorblind")
     solver_color = dict(zip(SOLVERS, (colors[3], colors[0], colors[1], colors[2]), strict=True))
     marks = {"memory guard": "s", "time limit": "^", "uncertified": "x", "failed": "x"}
+    summary = summary.replace({"median": {np.inf: np.nan}})
+    lowest = summary["low"].min()
     with figure_style():
-        figure, axes = plt.subplots(2, 2, figsize=(TEXT_WIDTH, 4.6), sharey=True, layout="constrained")
-        for axis, (name, panel) in zip(axes.flat, panels.items(), strict=True):
-            shades = sns.color_palette("flare", len({size[2] for size in panel.sizes}))
+        figure, axes = plt.subplots(4, 2, figsize=(TEXT_WIDTH, 5.4), height_ratios=[1, 5, 1, 5], layout="constrained")
+        places = zip(axes[::2].flat, axes[1::2].flat, panels.items(), strict=True)
+        for strip, axis, (name, panel) in places:
             of_panel = summary[summary["panel"] == name]
+            ms = sorted(set(of_panel["m"]))
+            shades = dict(zip(ms, sns.color_palette("flare", len(ms)), strict=True))
             by = ["solver", "m"] if name == "scheme" else ["solver"]
-            for solver, line in of_panel.groupby(by, sort=False):
-                color, style, height, shift = solver_color[solver[0]], "-", time_limit, 1.0
+            lines = {key: line for key, line in of_panel.groupby(by, sort=False)}
+            stopped = [key for key, line in lines.items() if line["missing"].isin(marks).any()]
+            heights = list(dict.fromkeys(key[-1] for key in stopped))
+            for (solver, *of_m), line in lines.items():
+                color, style, shift = solver_color[solver], "-", 1.0
                 if name == "scheme":
-                    ms = sorted(set(of_panel["m"]))
-                    color, style = shades[ms.index(solver[1])], "-" if solver[0] == "algorithm1" else "--"
-                    height *= 1.9 ** ms.index(solver[1])  # one above the other, and side by side
-                    shift = 0.95 if style == "-" else 1.05
-                solved = line.replace(np.inf, np.nan).assign(high=line["high"].clip(upper=time_limit))
-                axis.plot(solved[panel.axis], solved["median"], style, color=color, marker=".", markersize=4, lw=1)
+                    color, style = shades[of_m[0]], "-" if solver == SCHEMES[0] else "--"
+                    shift = 0.95 if style == "-" else 1.05  # side by side
+                axis.plot(line[panel.axis], line["median"], style, color=color, marker=".", markersize=4, lw=1)
                 if style == "-":
-                    band = solved.dropna(subset="median")
-                    axis.fill_between(band[panel.axis], band["low"], band["high"], color=color, alpha=0.2, lw=0)
+                    band = line.dropna(subset="median")
+                    high = band["high"].clip(upper=setting.time_limit)
+                    axis.fill_between(band[panel.axis], band["low"], high, color=color, alpha=0.2, lw=0)
                 for reason, mark in marks.items():
                     sizes = line.loc[line["missing"] == reason, panel.axis]
-                    face = color if name == "scheme" and style == "-" else "none"
-                    axis.plot(sizes * shift, [height] * len(sizes), mark, color=color, mfc=face, markersize=5, mew=0.9)
-            axis.axhline(time_limit, color="0.4", lw=0.6, ls=":")
-            axis.set(title=panel.title, yscale="log", xlabel=panel.axis)
+                    if len(sizes):
+                        face = color if name == "scheme" and style == "-" else "none"
+                        height = [heights.index((solver, *of_m)[-1])] * len(sizes)
+                        strip.plot(sizes * shift, height, mark, color=color, mfc=face, markersize=4, mew=0.8)
+            axis.axhline(setting.time_limit, color="0.4", lw=0.6, ls=":")
+            plain_log_ticks(axis, "y")
+            axis.set_ylim(lowest / 2, setting.time_limit * 1.5)
+            axis.set(xlabel=panel.axis, ylabel="processor seconds of a fit")
             if panel.axis == "N":
                 axis.set_xscale("log")
+                strip.set_xscale("log")
+            strip.set_xlim(axis.get_xlim())
+            strip.set_ylim(-0.7, max(len(heights), 1) - 0.3)
+            strip.set(title=panel.title, facecolor="0.95")
+            strip.set_ylabel("not\nsolved", rotation="horizontal", ha="right", va="center", fontsize="small")
+            strip.grid(visible=False)
+            strip.set_xticks([], [])
+            strip.set_yticks([], [])
             ticks = sorted(set(of_panel[panel.axis]))
             axis.set_xticks(ticks, [str(tick) for tick in ticks])
-            axis.minorticks_off()
-            if axis in axes[:, 0]:
-                axis.set_ylabel("processor seconds of a fit")
+            for one in (axis, strip):
+                one.xaxis.set_minor_locator(plt.NullLocator())
             if name == "scheme":
-                entries = [Line2D([], [], color=shade, label=f"m = {m}") for shade, m in zip(shades, ms, strict=True)]
+                entries = [Line2D([], [], color=shade, label=f"m = {m}") for m, shade in shades.items()]
                 axis.legend(handles=entries, fontsize="x-small", borderpad=0.3, ncols=2, loc="lower right")
         entries = [Line2D([], [], color=color, label=SOLVERS[solver]) for solver, color in solver_color.items()]
         entries += [
-            Line2D([], [], color="0.3", ls="", marker=marks[reason], mfc="none", label=label)
+            Line2D([], [], color="0.3", ls="", marker=marks[reason], mfc="none", markersize=4, label=label)
             for reason, label in (
-                ("time limit", f"median over {time_limit:g} s (wall clock)"),
-                ("memory guard", "too large to build"),
+                ("time limit", f"over {setting.time_limit:g} s (wall clock)"),
+                ("memory guard", f"over {setting.max_constraints:,} constraints"),
                 ("failed", "not certified"),
             )
             if reason in set(summary["missing"].replace("uncertified", "failed"))
         ]
         entries.append(Line2D([], [], color="0.3", ls="--", label="all violated (bottom left)"))
+        entries.append(Line2D([], [], color="0.4", lw=0.6, ls=":", label=f"budget of a fit: {setting.time_limit:g} s"))
         figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -4,7 +4,7 @@ All result rows that a notebook shows are fetched here. Tables and figures are s
 files printed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,15 @@ from wdrlr.files import replace_file
 from wdrlr.paper.cells import describe_missing, plan_cells, wanted_rows
 from wdrlr.paper.differences import N_SPLITS, describe_differences, explain_differences, stored_comparison
 from wdrlr.paper.paths import figures_folder, results_folder
-from wdrlr.paper.tables import save_table, select_datasets, summarise_errors, summarise_runtimes, to_html
+from wdrlr.paper.tables import (
+    labelled,
+    labelled_text,
+    save_table,
+    select_datasets,
+    summarise_errors,
+    summarise_runtimes,
+    to_html,
+)
 from wdrlr.paper.variants import STANDARD, plan_trials
 from wdrlr.plots import save_figure
 
@@ -112,7 +120,7 @@ def run_experiment(
         cells, results, compute_missing=compute_missing, n_jobs=n_jobs, backend=backend, scheduler=scheduler
     )
     _note_older_rows(rows)
-    print(*describe_missing(cells, rows), sep="\n")
+    print(*map(labelled_text, describe_missing(cells, rows)), sep="\n")
     n_failed = len(cells) - len(rows) if compute_missing else 0
     return Experiment(table, dataset, protocol, seed, datasets, rows, n_failed, results, figures)
 
@@ -177,10 +185,29 @@ def show_table(experiment: Experiment) -> pd.DataFrame:
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
     """Show where our errors agree with the paper's and where they do not, with the likely reason."""
     print(describe_differences(summary))
-    display(differences_in_se(summary))
+    display(labelled(differences_in_se(summary)))
     compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
     with pd.option_context("display.max_colwidth", None):
-        display(explain_differences(summary, compared).set_index(["dataset", "method"]).round(2))
+        display(labelled(explained(summary, compared)))
+
+
+def explained(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """`explain_differences` for readers: data sets and methods in the index, headings in words."""
+    headings = {"difference_in_se": "difference (s.e.)", "likely_reason": "likely reason"}
+    table = explain_differences(summary, compared).set_index(["dataset", "method"])
+    return table.rename(columns=headings).round(2)
+
+
+def conclude(claims: Mapping[str, bool]) -> None:
+    """Print whether the claims hold, in one sentence: a notebook's last word."""
+    said = {verdict: [claim for claim, holds in claims.items() if holds == verdict] for verdict in (True, False)}
+    held, failed = (" and that ".join(said[verdict]) for verdict in (True, False))
+    if held and failed:
+        print(f"The paper's claim holds in part: it holds that {held}, but not that {failed}.")
+    elif held or failed:
+        print(f"The paper's claim {'holds' if held else 'does not hold'}, that {held or failed}.")
+    else:
+        print("Whether the paper's claim holds cannot be said from these rows.")
 
 
 def differences_in_se(summary: pd.DataFrame) -> pd.DataFrame:

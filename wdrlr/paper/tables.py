@@ -65,6 +65,24 @@ def select_datasets(table: str, dataset: str) -> list[str]:
     return [dataset]
 
 
+def label_of(method: str) -> str:
+    """A method's name for readers, in plain text; rows and csv files have `Method.name`."""
+    return METHODS[method].label.replace("$", "").replace(r"\kappa", "κ")
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with `label_of` its methods, wherever their names are: in cells, index or columns."""
+    labels = {name: label_of(name) for name in METHODS}
+    return table.replace(labels).rename(index=labels, columns=labels)
+
+
+def labelled_text(text: str) -> str:
+    """The text with `label_of` its methods; a name that begins with another one, as r-LR, keeps its beginning."""
+    for name in METHODS:
+        text = text.replace(name, label_of(name))
+    return text
+
+
 def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     """Mean or median test errors in per cent, beside those that the paper prints; one row per data set and method.
 
@@ -82,8 +100,8 @@ def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     for a mean the sample standard deviation over the root of the number of splits, for a median see
     `median_standard_error`; nan for one split); best_overall and best_in_group (smallest of the data set and of the
     method's group at two decimals, ties included; False unless all methods have the same splits); dagger and
-    double_dagger (the method wins, and is significantly better than LR or than the second best, by the paper's test,
-    see `significance.assess_wins`); paper and paper_best_overall, ..., paper_double_dagger (as printed); difference
+    double_dagger (the method wins, and is significantly better than LR or than the second best, see
+    `significance.assess_wins`); paper and paper_best_overall, ..., paper_double_dagger (as printed); difference
     (ours minus the paper's, in percentage points) and difference_in_se (in our standard errors; nan where that is 0).
     Data sets that are not in the paper come last, with nan or False in the paper's columns.
 
@@ -193,10 +211,7 @@ def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
     DataFrame indexed by method with the columns group, of (the number of data sets), in_group, paper_in_group, overall
     and paper_overall (the paper's on the same data sets, by its printed marks).
     """
-    complete = summary.groupby("dataset")["best_overall"].transform("any") & (
-        summary.groupby("dataset")["method"].transform("size") == summary["method"].nunique()
-    )
-    cells = summary[complete]
+    cells = _complete(summary)
     marks = {
         "in_group": "best_in_group",
         "paper_in_group": "paper_best_in_group",
@@ -208,6 +223,55 @@ def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
     counts.insert(0, "group", counts.index.map(_groups()))
     counts.insert(1, "of", cells["dataset"].nunique())
     return counts
+
+
+def judge_wins(summary: pd.DataFrame) -> dict[str, bool]:
+    """The claims of Tables 1 and 2 about wins, each with the numbers behind it, and whether it holds for our errors.
+
+    It holds if ours are at least as favourable to the proposed methods as the paper's own marks. As in `count_wins`,
+    data sets count whose methods all have the same splits; they must be in the paper.
+
+    Parameters
+    ----------
+    summary
+        The result of `summarise_errors`.
+    """
+    cells = _complete(summary[summary["paper"].notna()])
+    n = cells["dataset"].nunique()
+    claims = {}
+    for who, kind, favourable in (
+        ("a proposed method (DRO, r-DRO)", _is_proposed(cells), np.greater_equal),
+        ("LR or r-LR", cells["method"].isin(["LR", "r-LR"]), np.less_equal),
+    ):
+        marks = "best_overall", "paper_best_overall"
+        ours, paper = (cells.loc[kind & cells[mark], "dataset"].nunique() for mark in marks)
+        claim = f"{who} has the smallest error on {paper} of {n} data sets (here: {ours})"
+        claims[claim] = bool(favourable(ours, paper))
+    return claims if n else {}
+
+
+def judge_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
+    """The claims of Tables 3 and 4 on runtimes, with the numbers behind them, and whether they hold for ours.
+
+    The paper's bounds are the longest printed time of LR, r-LR, MT and PI, and the shortest of DRO and r-DRO.
+
+    Parameters
+    ----------
+    summary
+        The result of `summarise_runtimes`; only cells that the paper has count.
+    """
+    cells = summary[summary["paper"].notna()]
+    proposed = _is_proposed(cells)
+    fast, slow = cells[~proposed], cells[proposed]
+    claims = {}
+    if len(fast):
+        ours, paper = fast["seconds"].max(), fast["paper"].max()
+        claims[f"LR, r-LR, MT and PI take at most {paper:.3g} s (here: {ours:.3g} s)"] = bool(ours <= paper)
+    if len(slow):
+        ours, longest, paper = slow["seconds"].min(), slow["seconds"].max(), slow["paper"].min()
+        claim = f"DRO and r-DRO take {paper:.3g} s or more (here: {ours:.3g} to {longest:.3g} s)"
+        claims[claim] = bool(ours >= paper)
+    return claims
 
 
 def to_latex(summary: pd.DataFrame, table: str) -> str:
@@ -246,7 +310,7 @@ def to_html(summary: pd.DataFrame, table: str) -> str:
         for label, show in _lines(table).items():
             rows.append([*first, label, *_column_cells(cells, methods, show, _HTML)])
             first = ["", ""]
-    shown = pd.DataFrame(rows, columns=["data set", "splits", "", *methods])
+    shown = pd.DataFrame(rows, columns=["data set", "splits", "", *map(label_of, methods)])
     return shown.style.hide(axis="index").to_html(exclude_styles=True)
 
 
@@ -284,7 +348,7 @@ def _by_dataset(cells: pd.DataFrame, describe: Callable[[pd.DataFrame], str]) ->
 
 def _count_by_method(cells: pd.DataFrame) -> str:
     counts = cells["method"].value_counts()
-    return ", ".join(f"{method} {counts[method]}" for method in METHODS if method in counts)
+    return ", ".join(f"{label_of(method)} {counts[method]}" for method in METHODS if method in counts)
 
 
 def save_table(summary: pd.DataFrame, table: str, folder: Path, name: str) -> list[Path]:
@@ -299,6 +363,17 @@ def save_table(summary: pd.DataFrame, table: str, folder: Path, name: str) -> li
     for path, text in contents.items():
         replace_file(path, text)
     return list(contents)
+
+
+def _complete(summary: pd.DataFrame) -> pd.DataFrame:
+    """The cells of data sets on which all methods of the summary have the same splits."""
+    by_dataset = summary.groupby("dataset")
+    n_methods = by_dataset["method"].transform("size")
+    return summary[by_dataset["best_overall"].transform("any") & (n_methods == summary["method"].nunique())]
+
+
+def _is_proposed(cells: pd.DataFrame) -> pd.Series:
+    return cells["method"].map({name: method.is_proposed for name, method in METHODS.items()}).astype(bool)
 
 
 def _groups() -> dict[str, str]:
@@ -421,4 +496,5 @@ tbody {{ border-bottom: 1.5px solid; }}
 """
 
 _HTML_NOTE = """<p>Bold: the smallest of the data set; italic: of the group (LR, DRO; r-LR, r-DRO; MT, PI).
-† a winner significantly better than LR, ‡ than the second best. A star: more than two classes in the source.</p>"""
+† a winner significantly better than LR, ‡ than the second best, by a t-test on means; none where both are equal at two
+decimals. A star: more than two classes in the source.</p>"""
