@@ -9,6 +9,7 @@ import importlib.metadata
 import re
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -66,23 +67,19 @@ napoleon_use_rtype = False
 def copy_notebooks():
     """Copy ../notebooks to here: Sphinx takes pages from one folder only. The copies are not committed.
 
-    Cells with parameters are folded. Progress bars are left out, since they are drawn by scripts from the network.
+    The cell with the parameters and the one that checks them become one, which is folded.
     """
     copies = DOCS / "notebooks"
     shutil.rmtree(copies, ignore_errors=True)
     copies.mkdir()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
-        notebook.metadata.pop("widgets", None)
-        for cell in notebook.cells:
+        for cell, following in pairwise(list(notebook.cells)):
             if "parameters" in cell.metadata.get("tags", []):
                 cell.metadata.tags.append("hide-input")
-            if cell.cell_type == "code":
-                cell.outputs = [one for one in cell.outputs if WIDGET not in one.get("data", {})]
+                cell.source += f"\n\n{following.source}"
+                notebook.cells.remove(following)
         nbformat.write(notebook, copies / path.name)
-
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def plain_docstring(app, what, name, obj, options, lines):

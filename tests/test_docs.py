@@ -110,7 +110,8 @@ def test_parameters_are_folded_on_the_site_only(site, name):
     (parameters,) = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert parameters.metadata.tags == ["parameters"]
     folded = Page(site / "notebooks" / f"{name}.html").folded
-    assert parameters.source in folded and "check_parameters" not in folded
+    check = cells[cells.index(parameters) + 1].source
+    assert f"{parameters.source}\n\n{check}" in folded and "check_parameters(globals())" in check
 
 
 def test_what_a_report_links_to_is_there(site):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.estimators.test_classifier import mixed_data
 from wdrlr import WassersteinLogisticRegressionCV, fit_path
-from wdrlr.plots import changes_plot, figure_style, path_plot, save_figure
+from wdrlr.plots import changes_plot, figure_style, path_plot, plain_log_ticks, save_figure
 
 
 def test_bars_of_what_the_worst_case_changes():
@@ -122,3 +122,15 @@ def test_other_tables_are_told_from_those_that_are_drawn():
         path_plot(path, chosen)
     with pytest.raises(ValueError, match="changed must be the table of changed_mass, with the columns 'mass', "):
         changes_plot(chosen.worst_case_distribution(X, y))
+
+
+def test_ticks_of_a_log_axis_are_plain_numbers():
+    figure, axes = plt.subplots()
+    plain_log_ticks(axes, "y")
+    formatter = axes.yaxis.get_major_formatter()
+    powers = [10.0**k for k in range(-6, 4)] + [0.000009999999999999999]
+    assert [formatter(value, 0) for value in powers] == [
+        *("0.000001", "0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1000", "0.00001")
+    ]
+    assert axes.get_xscale() == "linear" and axes.get_yscale() == "log"
+    plt.close(figure)

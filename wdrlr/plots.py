@@ -57,7 +57,7 @@ def plain_log_ticks(axes: Axes, which: Literal["x", "y"]) -> None:
     """Put an axis on a log scale with plain numbers, as 0.01 and 100, at powers of 10 alone."""
     axes.set(**{f"{which}scale": "log"})
     axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
-    axis.set_major_formatter(lambda value, _: np.format_float_positional(value, trim="-"))
+    axis.set_major_formatter(lambda value, _: np.format_float_positional(value, 6, fractional=False, trim="-"))
     axis.set_minor_locator(plt.NullLocator())
 
 

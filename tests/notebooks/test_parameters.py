@@ -31,7 +31,7 @@ TABLE = [
     (CATEGORICAL, "dataset", ["spekt", "", "credit-approval", 5, None], "one of 'all', 'breast"),
     (CATEGORICAL, "dataset", ["spekt"], "did you mean 'spect'?"),
     ("table2 table3 figure4", "dataset", ["hepatitus", "spect", ["all"]], "one of 'all', "),
-    ("differences", "dataset", ["hepatitis", "car", True], "one of 'all', 'house-votes-84'"),
+    ("differences", "dataset", ["hepatitis", True], "one of 'all', 'breast-cancer'"),
     ("tutorial", "dataset", ["all", "credit", 5, None], "one of 'breast-cancer', "),
     (TABLES, "methods", [[], ["DRO"], ["LR", "LR"], ["all", "LR"]], "['all'], or"),
     (TABLES, "methods", ["LR", "['LR']"], "-y 'NAME: [a, b]'"),

@@ -13,7 +13,7 @@ import pytest
 from wdrlr.paper.results import COLUMNS
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "table1.ipynb"
-SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_jobs": 1, "backend": "sequential"}
+SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_jobs": 1, "backend": "sequential", "compute_missing": True}
 
 
 @pytest.fixture

@@ -82,6 +82,8 @@ def test_figure_1_has_its_bands_and_a_stem_for_every_atom():
     assert [label.get_text() for label in left.get_xticklabels()] == ["50", "100", "200"]
     assert [label.get_text() for label in right.get_xticklabels()] == ["-1\n+1", "+1\n-1", "+1\n+1", "+15,312\n-1"]
     assert right.get_yscale() == "log" and right.get_ylim()[0] < 2e-6
+    figure.canvas.draw()
+    assert [label.get_text() for label in right.get_yticklabels()] == ["0.000001", "0.0001", "0.01", "1"]
     assert left.get_ylabel() == "estimate of beta; true value 1"
     stems = [path.vertices for lines in right.collections for path in lines.get_paths()]
     assert sorted(stem[1, 1] for stem in stems) == pytest.approx(sorted(atom[3] for atom in atoms))

@@ -58,7 +58,7 @@ def test_rows_older_than_the_protocol_are_named(run, monkeypatch, capsys):
             {"it is fast": False, "it is good": True},
             "The paper's claim holds in part: it holds that it is good, but not that it is fast.\n",
         ),
-        ({}, "Whether the paper's claim holds cannot be said from these rows.\n"),
+        ({}, "Whether the claim holds cannot be said from these rows.\n"),
     ],
 )
 def test_the_last_word_is_whether_the_claims_hold(capsys, claims, sentence):

@@ -313,7 +313,7 @@ def test_the_printed_errors_bear_the_claims_out_and_worse_ones_do_not(table):
     n, won, plain = (14, 12, 4) if table == "table1" else (5, 5, 2)
     claims = judge_wins(summarise_errors(make_rows(errors), table))
     assert list(claims.values()) == [True, True]
-    assert all(f"on {k} of {n} data sets (here: {k})" in claim for claim, k in zip(claims, (won, plain), strict=True))
+    assert all(f" {k} of {n} data sets (here: {k})" in claim for claim, k in zip(claims, (won, plain), strict=True))
     better = {key: [0.0] if key[1] == "LR" else values for key, values in errors.items()}
     assert list(judge_wins(summarise_errors(make_rows(better), table)).values()) == [False, False]
     assert judge_wins(summarise_errors(make_rows({("own", "LR"): [0.1]}), table)) == {}

@@ -121,7 +121,7 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
     colors = dict(zip(["LR", "mixed", "continuous"], sns.color_palette("colorblind"), strict=False))
     with figure_style():
         figure, (left, right) = plt.subplots(
-            1, 2, figsize=(TEXT_WIDTH, 2.5), width_ratios=[1, 1.4], layout="constrained"
+            1, 2, figsize=(TEXT_WIDTH, 2.5), width_ratios=[1, 1.6], layout="constrained"
         )
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
         above |= {"columnspacing": 1.0, "handletextpad": 0.4}
@@ -155,6 +155,7 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
             right.vlines(positions, lowest, atoms["probability"], color=colors[color], lw=1.0)
             right.plot(positions, atoms["probability"], marker, color=colors[color], mfc=face, ms=3.5, label=name)
         plain_log_ticks(right, "y")
+        right.set_yticks([100.0**k for k in range(-3, 1)])
         right.set_ylim(lowest, 2)
         right.set_xticks(list(place_at.values()), [f"{z:+,.0f}\n{y:+d}" for z, y in places])
         right.set_xlabel("z, and y below it")

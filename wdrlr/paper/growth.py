@@ -99,6 +99,34 @@ def judge_claims(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFr
     return pd.DataFrame(verdicts)
 
 
+def claims(verdicts: pd.DataFrame) -> dict[str, bool]:
+    """The paper's claims with the numbers behind them, and whether they hold for each label cost.
+
+    Growth in N is similar if the powers over the same N differ by at most 1/2; it is exponential in m if each feature
+    costs a factor of at least 1.5, and graceful in both if both powers are at most 2 and all sizes ended in time.
+
+    Parameters
+    ----------
+    verdicts
+        The result of `judge_claims`.
+    """
+    judged = {}
+    for label_cost, numbers in verdicts.items():
+        in_time = numbers["sizes whose median ended in time, scheme"]
+        done, _, of = in_time.partition(" of ")
+        values = numbers.drop("sizes whose median ended in time, scheme").astype(float)
+        monolithic, same, scheme = values[values.index.str.startswith("power of N")]
+        factor, power = values["factor of a feature, monolithic program"], values["power of m, scheme"]
+        similar, graceful = abs(monolithic - same) <= 0.5, scheme <= 2 and power <= 2 and done == of
+        for claim, holds in (
+            (f"both scale similarly in N (powers {monolithic:.2f} and {same:.2f})", similar),
+            (f"the monolithic program grows exponentially in m (a factor of {factor:.2f})", factor >= 1.5),
+            (f"the scheme grows gracefully (powers {scheme:.2f} and {power:.2f}, {in_time} sizes in time)", graceful),
+        ):
+            judged[f"with {label_cost} {claim}"] = bool(holds)
+    return judged
+
+
 def _verdict(of_cost: pd.DataFrame) -> dict[str, str]:
     ended = of_cost.assign(median=of_cost["median"].where(of_cost["missing"] == ""))
     of_N, of_m = (

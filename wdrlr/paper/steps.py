@@ -198,16 +198,16 @@ def explained(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=headings).round(2)
 
 
-def conclude(claims: Mapping[str, bool]) -> None:
+def conclude(claims: Mapping[str, bool], whose: str = "The paper's") -> None:
     """Print whether the claims hold, in one sentence: a notebook's last word."""
     said = {verdict: [claim for claim, holds in claims.items() if holds == verdict] for verdict in (True, False)}
     held, failed = (" and that ".join(said[verdict]) for verdict in (True, False))
     if held and failed:
-        print(f"The paper's claim holds in part: it holds that {held}, but not that {failed}.")
+        print(f"{whose} claim holds in part: it holds that {held}, but not that {failed}.")
     elif held or failed:
-        print(f"The paper's claim {'holds' if held else 'does not hold'}, that {held or failed}.")
+        print(f"{whose} claim {'holds' if held else 'does not hold'}, that {held or failed}.")
     else:
-        print("Whether the paper's claim holds cannot be said from these rows.")
+        print("Whether the claim holds cannot be said from these rows.")
 
 
 def differences_in_se(summary: pd.DataFrame) -> pd.DataFrame:

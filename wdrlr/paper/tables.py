@@ -240,13 +240,12 @@ def judge_wins(summary: pd.DataFrame) -> dict[str, bool]:
     n = cells["dataset"].nunique()
     claims = {}
     for who, kind, favourable in (
-        ("a proposed method (DRO, r-DRO)", _is_proposed(cells), np.greater_equal),
-        ("LR or r-LR", cells["method"].isin(["LR", "r-LR"]), np.less_equal),
+        ("a proposed method (DRO, r-DRO) has the smallest error on", _is_proposed(cells), np.greater_equal),
+        ("LR or r-LR has the smallest error on only", cells["method"].isin(["LR", "r-LR"]), np.less_equal),
     ):
         marks = "best_overall", "paper_best_overall"
         ours, paper = (cells.loc[kind & cells[mark], "dataset"].nunique() for mark in marks)
-        claim = f"{who} has the smallest error on {paper} of {n} data sets (here: {ours})"
-        claims[claim] = bool(favourable(ours, paper))
+        claims[f"{who} {paper} of {n} data sets (here: {ours})"] = bool(favourable(ours, paper))
     return claims if n else {}
 
 
