@@ -134,7 +134,7 @@ def test_a_package_that_is_there_and_broken_speaks_for_itself(tmp_path, monkeypa
         required("broken_solver", "solver='broken'", "conic")
 
 
-FOR_NOTEBOOKS = {"plots", "figures", "steps", "theorems"}
+FOR_NOTEBOOKS = {"plots", "figures", "steps", "theorems", "theorems_algorithms", "theorems_guarantees"}
 """Modules that draw or display."""
 
 

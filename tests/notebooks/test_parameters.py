@@ -98,6 +98,7 @@ TABLE = [
         [[], [0], [2, 2], [2000], [True], [2.0], "[2]", 2],
         "a non-empty list without repeats",
     ),
+    ("theorems", "atom_runs", [0, -1, 10**9, 2.0, True, "2"], "integer from 1"),
     ("theorems", "growth_runs", [0, -1, 10**9, 2.0, True, "2"], "integer from 1"),
     ("tutorial", "radius", [-0.1, NAN, INF, True, "0.1", None], "a number at least 0"),
     ("tutorial", "shifts", [[], [-0.1], [0, 1.1], [0, 0], [NAN], [True], ["0.1"], "[0.1]", 0.1], "a non-empty list"),

@@ -413,6 +413,7 @@ KINDS: dict[str, Kind] = {
     "n_features": integer(1, 16),
     "growth_features": list_of(integer(1, 1000)),
     "growth_runs": integer(1, 100_000),
+    "atom_runs": integer(1, 100_000),
     "shifts": list_of(number(least=0, most=1)),
 }
 
