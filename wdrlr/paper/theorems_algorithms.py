@@ -150,7 +150,8 @@ def separations_plot(timed: pd.DataFrame) -> Figure:
             axis.plot(of_p["m"], of_p["seconds"], f"C0{line}", marker=".", label=f"Algorithm 2, p = {p:g}")
             axis.plot(of_p["m"], of_p["brute_force_seconds"], f"C1{line}", marker=".", label=f"brute force, p = {p:g}")
         axis.set(xscale="log", yscale="log", xlabel="binary features m", ylabel="seconds, 20 samples")
-        axis.legend(frameon=False, fontsize=6)
+        axis.set_ylim(bottom=1e-6)
+        axis.legend(frameon=False, fontsize=6, loc="lower right")
     return figure
 
 

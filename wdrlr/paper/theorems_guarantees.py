@@ -95,7 +95,8 @@ def rate_plot(needed: pd.DataFrame, share: float, seed: int) -> Figure:
         axis.plot(N, quantiles, "C0o", markersize=4, label=f"{100 * share:.0f} % quantile")
         axis.plot(N, line, color="C1", label=f"power {power:.2f}")
         axis.set(xscale="log", yscale="log", xlabel="samples N", ylabel="radius needed")
-        axis.legend(frameon=False)
+        axis.set_ylim(bottom=1e-4)
+        axis.legend(frameon=False, fontsize=6, loc="lower left")
     return figure
 
 
@@ -149,7 +150,7 @@ def consistency_plot(fits: pd.DataFrame) -> Figure:
         for axis in (left, right):
             axis.set(xscale="log", yscale="log", xlabel="samples N")
         left.set(title="less the smallest true loss", ylabel="loss")
-        right.set(title="coefficients: distance from the true ones", ylabel="Euclidean distance")
+        right.set(title="coefficients", ylabel="distance from the true ones")
         left.legend(frameon=False)
     return figure
 
