@@ -10,8 +10,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
+from wdrlr.extras import required
 from wdrlr.paper.cells import Cell, plan_cells, run_cell
 from wdrlr.paper.paths import results_folder
 from wdrlr.paper.results import RESULTS, versions
@@ -64,7 +63,10 @@ def restamp(folder: Path, n_rows: int, seed: int = 0) -> int:
         If a row that is computed anew differs; then nothing is written.
     ValueError
         As `cell_of`.
+    ImportError
+        If a package of the extra "notebooks" is not installed.
     """
+    tqdm = required("tqdm.auto", "restamp", "notebooks").tqdm
     files = {path: RESULTS.read(path) for path in sorted(folder.glob("*_seed*.csv"))}
     older = {path: [row for row in rows if row["versions"] != versions()] for path, rows in files.items()}
     older = {path: rows for path, rows in older.items() if rows}
