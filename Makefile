@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: table1 test lint format docs datasets fingerprint dist constraints clean
+.PHONY: table1 test lint format docs claims datasets fingerprint dist constraints clean
 
 table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
 	mkdir -p $(OUT)
@@ -32,6 +32,9 @@ format: .venv/installed
 
 docs: .venv/installed  ## The documentation, in docs/_build/html
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build/html
+
+claims: .venv/installed  ## The README's table of claims, from what the notebook claims has saved
+	$(BIN)/python -m wdrlr.paper.referee
 
 datasets: .venv/installed  ## The sizes of the data sets beside the paper's
 	$(BIN)/python -m wdrlr.data_prep

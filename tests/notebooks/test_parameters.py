@@ -38,7 +38,12 @@ TABLE = [
     (f"{TABLES} tutorial {OPEN}", "n_splits", [0, 10**9, True, 2.0, "3", NAN], "integer from 1"),
     ("significance differences", "n_splits", [1, -3, 10**9, True, 2.0, "3", None], "integer from 2"),
     (SETTINGS, "first_split", [-1, False, 0.5, 10**12], "integer from 0"),
-    (f"{SHARED} figure1 figure2 theorems tutorial {OPEN}", "seed", NOT_A_SEED, "integer from 0 to 2,147,483,647"),
+    (
+        f"{SHARED} claims figure1 figure2 theorems tutorial {OPEN}",
+        "seed",
+        NOT_A_SEED,
+        "integer from 0 to 2,147,483,647",
+    ),
     (OPEN, "datasets", [[], ["spekt"], "all", ["all", "spect"], ["car", "car"]], "['all'], or"),
     (OPEN, "ranged", [[], ["all"], "car", ["car", "car"], None], "a non-empty list"),
     (OPEN, "methods", [[], ["all"], ["PI"], ["LR"], "DRO_kappa_1"], "a non-empty list"),
@@ -50,7 +55,7 @@ TABLE = [
     (SHARED, "backend", ["locky", "", None, True], "one of 'loky', 'sequential', 'dask'"),
     (SHARED, "scheduler", ["tcp://host:8786"], "empty unless backend is 'dask'"),
     (SHARED, "scheduler", [8786, None, "my host"], "an address such as tcp://host:8786"),
-    (f"{SHARED} figure2 {OPEN}", "results_dir", NOT_A_FOLDER, "folder"),
+    (f"{SHARED} claims figure2 {OPEN}", "results_dir", NOT_A_FOLDER, "folder"),
     (
         f"figure2 figure3 figure4 significance differences {OPEN}",
         "results_dir",
@@ -58,8 +63,8 @@ TABLE = [
         "unless compute_missing is True",
     ),
     (" ".join(NOTEBOOKS), "figures_dir", NOT_A_FOLDER, "folder"),
-    (f"{SETTINGS} figure2", "tol", [0, -1e-6, NAN, INF, True], "a number above 0"),
-    (f"{SETTINGS} figure2", "tol", ["1e-6"], "in YAML write 1.0e-3, not 1e-3"),
+    (f"{SETTINGS} claims figure2", "tol", [0, -1e-6, NAN, INF, True], "a number above 0"),
+    (f"{SETTINGS} claims figure2", "tol", ["1e-6"], "in YAML write 1.0e-3, not 1e-3"),
     (SETTINGS, "solver", ["mosek", "tailor", None], "one of 'tailored', 'column-constraint'"),
     (
         "figure1",

@@ -94,7 +94,8 @@ def judge_claims(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFr
     DataFrame of text with one row per number and one column per label cost; "nan" where fewer than two sizes are known.
     """
     verdicts = {
-        f"kappa = {label_cost}": _verdict(summary[summary["label_cost"] == label_cost]) for label_cost in label_costs
+        f"kappa = {label_cost}": _verdict(growth_numbers(summary[summary["label_cost"] == label_cost]))
+        for label_cost in label_costs
     }
     return pd.DataFrame(verdicts)
 
@@ -127,7 +128,14 @@ def claims(verdicts: pd.DataFrame) -> dict[str, bool]:
     return judged
 
 
-def _verdict(of_cost: pd.DataFrame) -> dict[str, str]:
+def _verdict(numbers: dict[str, float]) -> dict[str, str]:
+    in_time, of = numbers.pop("sizes in time, scheme"), numbers.pop("sizes, scheme")
+    texts = {name: f"{number:.2f}" for name, number in numbers.items()}
+    return texts | {"sizes whose median ended in time, scheme": f"{in_time} of {of}"}
+
+
+def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
+    """The numbers of `judge_claims` for one label cost; the last two are sizes of the scheme."""
     ended = of_cost.assign(median=of_cost["median"].where(of_cost["missing"] == ""))
     of_N, of_m = (
         ended[ended["panel"] == panel]
@@ -137,17 +145,15 @@ def _verdict(of_cost: pd.DataFrame) -> dict[str, str]:
     )
     both = of_N.dropna(subset="monolithic")
     scheme = of_cost[of_cost["solver"] == "algorithm1"].drop_duplicates(["levels", "N", "m"])
-    numbers = {
+    return {
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
         "power of N, scheme, at the same N": _slope(np.log(both.index), both["algorithm1"]),
         "power of N, scheme, at all N": _slope(np.log(of_N.index), of_N["algorithm1"]),
         "factor of a feature, monolithic program": np.exp(_slope(of_m.index, of_m["monolithic"])),
         "factor of a feature, scheme": np.exp(_slope(of_m.index, of_m["algorithm1"])),
         "power of m, scheme": _slope(np.log(of_m.index), of_m["algorithm1"]),
-    }
-    in_time = f"{(scheme['missing'] == '').sum()} of {len(scheme)}"
-    return {name: f"{number:.2f}" for name, number in numbers.items()} | {
-        "sizes whose median ended in time, scheme": in_time
+        "sizes in time, scheme": int((scheme["missing"] == "").sum()),
+        "sizes, scheme": len(scheme),
     }
 
 

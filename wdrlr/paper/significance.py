@@ -49,14 +49,19 @@ def p_value(differences: np.ndarray, test_to_train: float = 0.0) -> float:
     ValueError
         If there are fewer than two differences.
     """
-    differences = np.asarray(differences, dtype=float)
-    J = len(differences)
+    J = np.size(differences)
     if J < 2:
         raise ValueError(f"a t-test needs at least 2 splits, got {J}")
-    mean, variance = differences.mean(), differences.var(ddof=1)
-    if np.ptp(differences) == 0:  # no spread: the difference is certain
-        return 0.0 if mean < 0 else 1.0
-    return float(student.cdf(mean / np.sqrt(variance * (1 / J + test_to_train)), J - 1))
+    return float(p_values(np.asarray(differences, dtype=float), test_to_train))
+
+
+def p_values(differences: np.ndarray, test_to_train: float = 0.0) -> np.ndarray:
+    """`p_value` along the last axis of an array of shape (..., J)."""
+    J = differences.shape[-1]
+    mean, variance = differences.mean(axis=-1), differences.var(axis=-1, ddof=1)
+    spread = np.ptp(differences, axis=-1) > 0
+    t = mean / np.sqrt(np.where(spread, variance, 1.0) * (1 / J + test_to_train))
+    return np.where(spread, student.cdf(t, J - 1), np.where(mean < 0, 0.0, 1.0))  # no spread: the difference is certain
 
 
 def assess_wins(rows: pd.DataFrame, statistic: str) -> pd.DataFrame:

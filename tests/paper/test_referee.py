@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+
+from wdrlr.paper import referee
+from wdrlr.paper.claims import CLAIMS, COLUMNS, FAILS, HOLDS, NOT_COMPUTED
+from wdrlr.paper.methods import METHODS
+
+ROOT = Path(__file__).parents[2]
+STORED = [referee.read_table(ROOT / "figures", stem) for stem in ("claims", "claims_choices")]
+
+
+def judged(**cells):
+    """All claims: the first fails, the others hold; nothing is computed for the paper's text."""
+    rows = [
+        dict.fromkeys(COLUMNS, "") | {"claim": claim.text, "place": claim.place, "verdict_code": HOLDS}
+        for claim in CLAIMS
+    ]
+    rows[0] |= {"verdict_code": FAILS, "ours_code": "5 of 14", "verdict_paper": NOT_COMPUTED} | cells
+    return pd.DataFrame(rows)
+
+
+def choices(**cells):
+    row = {"claim": CLAIMS[0].text, "variant": "distance", "reason": "a flip costs 2", "ours": "7 of 14"}
+    row |= {"verdict": FAILS, "before": "5 of 14", "verdict_before": FAILS}
+    return pd.DataFrame([row | cells])
+
+
+def test_the_sentences_follow_the_verdicts():
+    said = list(referee.describe(judged(), choices()))
+    n = len(CLAIMS)
+    assert said[0] == f"As in the authors' code, of {n} claims: holds {n - 1}, fails 1."
+    assert said[1] == "As in the paper's text, of 1 claims: not computed 1."
+    assert said[2].startswith(f"What survives: {CLAIMS[1].text}; ") and f" {CLAIMS[0].text};" not in said[2]
+    assert said[3] == "What hangs on a choice that the paper does not state: nothing."
+    assert said[4] == f"MT's flip cost alone (a flip costs 2) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
+    assert len(said) == 5
+
+
+def test_a_turned_verdict_and_the_best_mean_are_said():
+    of_all = judged()
+    of_all.loc[of_all["place"] == "Abstract", "sure_code"] = "the best mean over all 14 is that of r-LR"
+    said = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties")))
+    assert said[3] == f"What hangs on a choice that the paper does not state: {CLAIMS[0].text} (a flip costs 2)."
+    assert said[-1] == "The best mean over all 14 is that of r-LR."
+    assert not [one for one in said if "flip cost alone" in one]
+
+
+def test_the_table_has_a_line_for_each_claim():
+    text = referee.to_markdown(judged(ours_code="|z|", notebook="table1", heading="Is it so?"), choices(), "x")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == len(CLAIMS) + 2 and {line.replace("\\|", "").count("|") for line in lines} == {7}
+    assert "**fails**: \\|z\\| | **not computed** |" in lines[2] and "[table1](x/table1.ipynb#is-it-so)" in lines[2]
+
+
+def test_a_page_is_replaced_between_its_markers_only():
+    start, end = referee.MARKERS
+    page = f"before\n{start}old\n{end}\nafter"
+    assert referee.insert(page, "new\n") == f"before\n{start}new\n{end}\nafter"
+    for broken in ("", start, f"{end}{start}", f"{page}{page}"):
+        with pytest.raises(ValueError, match="must have <!-- claims"):
+            referee.insert(broken, "new")
+
+
+def test_saved_tables_are_read_as_they_were(tmp_path):
+    referee.save(judged(), choices(), tmp_path)
+    pd.testing.assert_frame_equal(referee.read_table(tmp_path, "claims"), judged(), check_dtype=False)
+    text = (tmp_path / "claims.md").read_text(encoding="utf-8")
+    assert text == referee.to_markdown(judged(), choices(), "../notebooks")
+
+
+# What is in the project
+
+
+def test_the_tables_of_the_readme_and_of_the_site_are_those_of_the_results():
+    markdown = referee.to_markdown(*STORED)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert referee.insert(readme, markdown) == readme, "run make claims"
+    assert readme.index(markdown) < min(readme.find(f"\n{mark}") for mark in ("![", "| test error"))
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    start, end = (marker.strip() for marker in referee.MARKERS)
+    assert f'```{{include}} ../README.md\n:start-after: "{start}"\n:end-before: "{end}"\n' in page
+    assert page.index("{include}") < page.index("{toctree}")
+    assert (ROOT / "figures" / "claims.md").read_text(encoding="utf-8") == referee.to_markdown(*STORED, "../notebooks")
+
+
+def test_the_words_of_the_claims_are_those_in_the_code():
+    columns = ["claim", "place", "printed", "notebook", "heading"]
+    expected = [(claim.text, claim.place, claim.printed, claim.notebook, claim.heading) for claim in CLAIMS]
+    assert STORED[0][columns].to_records(index=False).tolist() == expected
+    assert not any(f"{name} " in referee.to_markdown(*STORED) for name in METHODS if "_" in name)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text)
+def test_the_heading_is_in_the_notebook(claim):
+    cells = nbformat.read(ROOT / "notebooks" / f"{claim.notebook}.ipynb", as_version=4).cells
+    assert [
+        cell for cell in cells if cell.cell_type == "markdown" and f"## {claim.heading}" in cell.source.splitlines()
+    ]
