@@ -20,8 +20,8 @@ NOTEBOOKS = {
 }
 DRAWS = re.compile(r"\b(show_figure|save_figure|subplots|box_plots|\w+_plot|\w+_panels)\(")
 LAST_WORD = re.compile(r"\bclaims? (holds?|does not hold|do not hold)\b[^\n]*\.$")
-# Each theorem has its own section and verdict: no sentence sums them up yet.
-WITHOUT_LAST_WORD = ("theorems",)
+# Each theorem has its own section and verdict, and the claims begin with theirs: no last sentence sums them up yet.
+WITHOUT_LAST_WORD = ("theorems", "claims")
 RAW_NAMES = [name for name in METHODS if name != label_of(name)]
 
 

@@ -225,14 +225,14 @@ def test_all_claims_under_both_protocols():
 
 def test_a_choice_that_turns_a_verdict_is_listed():
     splits = splits_of(printed_rows())
-    changes = [("distance", "spect", "MT_kappa_1", -10.0), ("ties", "car", "PI", 0.0)]
+    changes = [("half", "spect", "MT_kappa_1", -10.0), ("ties", "car", "PI", 0.0)]
     compared = pd.DataFrame(changes, columns=["variant", "dataset", "method", "change"])
     choices = claims.judge_choices(splits, compared)
     first = choices[choices["claim"] == CLAIMS[0].text].to_dict("records")
-    assert len(first) == 1 and set(choices["variant"]) == {"distance"}
+    assert len(first) == 1 and set(choices["variant"]) == {"half"}
     assert (first[0]["before"], first[0]["ours"]) == ("12 of 14", "11 of 14")
     assert (first[0]["verdict_before"], first[0]["verdict"]) == (HOLDS, FAILS)
-    assert first[0]["reason"] == "a dummy's flip costs 2 in MT's distance"
+    assert first[0]["reason"] == "a dummy's flip costs 1 in MT's distance, not 2"
     assert claims.judge_choices(splits_of(printed_rows()[:0]), compared).empty
 
 

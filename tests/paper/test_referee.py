@@ -23,7 +23,7 @@ def judged(**cells):
 
 
 def choices(**cells):
-    row = {"claim": CLAIMS[0].text, "variant": "distance", "reason": "a flip costs 2", "ours": "7 of 14"}
+    row = {"claim": CLAIMS[0].text, "variant": "half", "reason": "a flip costs 1", "ours": "7 of 14"}
     row |= {"verdict": FAILS, "before": "5 of 14", "verdict_before": FAILS}
     return pd.DataFrame([row | cells])
 
@@ -35,7 +35,7 @@ def test_the_sentences_follow_the_verdicts():
     assert said[1] == "As in the paper's text, of 1 claims: not computed 1."
     assert said[2].startswith(f"What survives: {CLAIMS[1].text}; ") and f" {CLAIMS[0].text};" not in said[2]
     assert said[3] == "What hangs on a choice that the paper does not state: nothing."
-    assert said[4] == f"MT's flip cost alone (a flip costs 2) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
+    assert said[4] == f"MT's flip cost alone (a flip costs 1) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
     assert len(said) == 5
 
 
@@ -43,7 +43,7 @@ def test_a_turned_verdict_and_the_best_mean_are_said():
     of_all = judged()
     of_all.loc[of_all["place"] == "Abstract", "sure_code"] = "the best mean over all 14 is that of r-LR"
     said = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties")))
-    assert said[3] == f"What hangs on a choice that the paper does not state: {CLAIMS[0].text} (a flip costs 2)."
+    assert said[3] == f"What hangs on a choice that the paper does not state: {CLAIMS[0].text} (a flip costs 1)."
     assert said[-1] == "The best mean over all 14 is that of r-LR."
     assert not [one for one in said if "flip cost alone" in one]
 

@@ -40,7 +40,7 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     turned = choices[choices["verdict"] != choices["verdict_before"]]
     hangs = [f"{claim} ({', '.join(dict.fromkeys(of['reason']))})" for claim, of in turned.groupby("claim", sort=False)]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
-    moved = choices[(choices["variant"] == "distance") & choices["claim"].isin(counted())]
+    moved = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
     for reason, of_reason in moved.groupby("reason"):
         changes = [f"“{row.claim}” from {row.before} to {row.ours}" for row in of_reason.itertuples()]
         yield f"MT's flip cost alone ({reason}) moves {', '.join(changes)}."
