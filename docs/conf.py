@@ -67,7 +67,8 @@ napoleon_use_rtype = False
 def copy_notebooks():
     """Copy ../notebooks to here: Sphinx takes pages from one folder only. The copies are not committed.
 
-    The cell with the parameters and the one that checks them become one, which is folded.
+    The cell with the parameters and the one that checks them become one, which is folded. Links to other notebooks in
+    what a notebook shows lead to their pages; in its text, Sphinx sees to that.
     """
     copies = DOCS / "notebooks"
     shutil.rmtree(copies, ignore_errors=True)
@@ -79,6 +80,11 @@ def copy_notebooks():
                 cell.metadata.tags.append("hide-input")
                 cell.source += f"\n\n{following.source}"
                 notebook.cells.remove(following)
+        for cell in notebook.cells:
+            for output in cell.get("outputs", []):
+                shown = output.get("data", {})
+                if "text/markdown" in shown:
+                    shown["text/markdown"] = re.sub(r"\]\(\./(\w+)\.ipynb", r"](./\1.html", shown["text/markdown"])
         nbformat.write(notebook, copies / path.name)
 
 
