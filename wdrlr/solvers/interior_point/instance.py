@@ -89,8 +89,6 @@ class Instance:
     ----------
     problem : Problem
         With transport cost in the method's own unit.
-    lam_unit : float
-        lam of the problem as it was given, over that of the method; 0 at radius 0.
     coordinates, settings, tol
     costs : kernels.LevelCosts
     change_cost, label_cost, toll : float
@@ -137,9 +135,7 @@ class Instance:
         if problem.metric.number_costs is not None:
             self.x_scale = self.x_scale * problem.metric.number_costs
         smallest_column = float(self.x_scale[np.isfinite(self.x_scale)].min(initial=np.inf))
-        given = problem
         self.problem = problem = with_distance_unit(problem, smallest_column if smallest_column < np.inf else 1.0)
-        self.lam_unit = problem.radius / given.radius if given.radius > 0 else 0.0
         self.coordinates, self.tol, self.settings = coordinates, tol, settings
         self.costs = level_costs(problem)
         self.change_cost = problem.metric.typical_change(1) or 1.0

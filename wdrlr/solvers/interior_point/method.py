@@ -132,7 +132,7 @@ def minimise(
                 duals = [] if bounds.dual is None else [as_dual_point(instance, bounds.dual)]
                 told: dict[str, Any] = {"n_rounds": n_steps, "n_cuts": at.pool.n_cuts}
                 if tilt is None:
-                    guess = bounds.best[-1] * instance.lam_unit
+                    guess = bounds.best[-1] * instance.problem.radius / (problem.radius or 1.0)  # in its units
                     solution = certified(problem, b, duals, tol, guess=guess, **told)
                 else:
                     solution = certified_tilted(problem, b, duals, tilt, **told)
