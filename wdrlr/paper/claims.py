@@ -10,7 +10,6 @@ The words and numbers of the paper are in `CLAIMS`; everything else is computed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +22,7 @@ from scipy.stats import binom, norm
 
 from wdrlr.paper.cells import plan_cells
 from wdrlr.paper.differences import COMPARED_COLUMNS, FAR, N_SPLITS
-from wdrlr.paper.growth import growth_numbers
+from wdrlr.paper.growth import EXPONENTIAL, GRACEFUL, SIMILAR, growth_numbers
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.protocols import PROTOCOLS
@@ -39,7 +38,7 @@ from wdrlr.paper.redrawn import (
     spread,
 )
 from wdrlr.paper.results import load_rows, other_versions, to_frame
-from wdrlr.paper.tables import select_datasets, summarise_errors, summarise_runtimes
+from wdrlr.paper.tables import label_of, select_datasets, summarise_errors, summarise_runtimes
 from wdrlr.paper.variants import STANDARD, VARIANTS
 
 SPLITS = {"table1": N_SPLITS, "table2": 20}
@@ -47,10 +46,6 @@ SPLITS = {"table1": N_SPLITS, "table2": 20}
 
 FACTOR = 3.0
 """Two runtimes, as multiples of that of LR, are of the same size if neither is more than this many times the other."""
-
-SIMILAR, EXPONENTIAL, GRACEFUL = 0.5, 1.5, 2.0
-"""Powers of N are similar up to this difference; seconds are exponential in m if a feature costs at least this factor,
-and grow gracefully in N and m up to this power."""
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_COMPUTED = "holds", "in part", "fails", "undecided", "not computed"
 
@@ -90,11 +85,6 @@ class Claim:
     rule: Callable[[Any], Finding]
     notebook: str
     heading: str
-
-
-def label(method: str) -> str:
-    """The label of a method without LaTeX."""
-    return re.sub(r"\$\\kappa = (\w)\$", r"κ = \1", METHODS[method].label)
 
 
 # Rules for parts
@@ -207,7 +197,7 @@ def judge_averages(splits: Splits) -> Finding:
     return Finding(
         _averages(dict(zip(NAMES, ours, strict=True))),
         verdict(*states),
-        f"the best mean over all {len(splits.samples)} is that of {label(NAMES[best])}, with other splits in "
+        f"the best mean over all {len(splits.samples)} is that of {label_of(NAMES[best])}, with other splits in "
         f"{100 * (again.argmin(axis=1) == best).mean():.0f} % of the draws; the leads over LR and r-LR are then "
         f"{' and '.join(ranges)}",
     )
@@ -415,7 +405,7 @@ def _group_claim(text: str, printed: Mapping[str, int], shares: str) -> Claim:
     numbers = " / ".join(map(str, printed.values()))
     in_table = " / ".join(map(str, marks))
     return Claim(
-        f"{' / '.join(map(label, printed))} {text}",
+        f"{' / '.join(map(label_of, printed))} {text}",
         "Section 4.2",
         f"{shares} % ({numbers} of 14{'' if in_table == numbers else f'; marks in its table: {in_table}'})",
         "table1",

@@ -7,6 +7,10 @@ import pandas as pd
 
 from wdrlr.paper.runtimes import SOLVERS, Panel
 
+SIMILAR, EXPONENTIAL, GRACEFUL = 0.5, 1.5, 2.0
+"""Powers of N are similar up to this difference; seconds are exponential in m if a feature costs at least this factor,
+and grow gracefully in N and m up to this power."""
+
 
 def describe_fits(rows: pd.DataFrame, n_runs: int) -> Iterator[str]:
     """How many of the fits were tried and solved, how long they took, and on which machines; one sentence per line.
@@ -118,10 +122,10 @@ def claims(verdicts: pd.DataFrame) -> dict[str, bool]:
         values = numbers.drop("sizes whose median ended in time, scheme").astype(float)
         monolithic, same, scheme = values[values.index.str.startswith("power of N")]
         factor, power = values["factor of a feature, monolithic program"], values["power of m, scheme"]
-        similar, graceful = abs(monolithic - same) <= 0.5, scheme <= 2 and power <= 2 and done == of
+        similar, graceful = abs(monolithic - same) <= SIMILAR, scheme <= GRACEFUL and power <= GRACEFUL and done == of
         for claim, holds in (
             (f"both scale similarly in N (powers {monolithic:.2f} and {same:.2f})", similar),
-            (f"the monolithic program grows exponentially in m (a factor of {factor:.2f})", factor >= 1.5),
+            (f"the monolithic program grows exponentially in m (a factor of {factor:.2f})", factor >= EXPONENTIAL),
             (f"the scheme grows gracefully (powers {scheme:.2f} and {power:.2f}, {in_time} sizes in time)", graceful),
         ):
             judged[f"with {label_cost} {claim}"] = bool(holds)
