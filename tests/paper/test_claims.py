@@ -192,6 +192,14 @@ def test_growth():
     assert "κ = 1: times 2.00 a feature; κ = m: times 1.10 a feature" == claims.judge_in_features(half).ours
 
 
+def test_figure_2_ends_with_the_claims_for_each_label_cost_but_for_those_undecided():
+    good, bad = runtimes(power=1.0, factor=2.0, scheme_power=1.2), runtimes(power=1.0, factor=1.1, scheme_power=3.0)
+    judged = claims.of_runtimes(pd.concat([good[good["label_cost"] == "1"], bad[bad["label_cost"] == "m"]]))
+    assert list(judged.values()) == [True] * 4 + [False] * 4  # without the cones, which are undecided
+    assert judged["the monolithic program is exponential in m (κ = 1: times 2.00 a feature)"]
+    assert not judged["the monolithic program is exponential in m (κ = m: times 1.10 a feature)"]
+
+
 def test_cones_are_undecided_unless_the_scheme_with_them_is_faster():
     rows = runtimes(1.0, 2.0, 1.2)
     assert claims.judge_cones(rows).verdict == UNDECIDED

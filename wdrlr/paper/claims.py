@@ -22,7 +22,7 @@ from scipy.stats import binom, norm
 
 from wdrlr.paper.cells import plan_cells
 from wdrlr.paper.differences import COMPARED_COLUMNS, FAR, N_SPLITS
-from wdrlr.paper.growth import EXPONENTIAL, GRACEFUL, SIMILAR, growth_numbers
+from wdrlr.paper.growth import growth_numbers
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.protocols import PROTOCOLS
@@ -46,6 +46,10 @@ SPLITS = {"table1": N_SPLITS, "table2": 20}
 
 FACTOR = 3.0
 """Two runtimes, as multiples of that of LR, are of the same size if neither is more than this many times the other."""
+
+SIMILAR, EXPONENTIAL, GRACEFUL = 0.5, 1.5, 2.0
+"""Powers of N are similar up to this difference; seconds are exponential in m if a feature costs at least this factor,
+and grow gracefully in N and m up to this power."""
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_COMPUTED = "holds", "in part", "fails", "undecided", "not computed"
 
@@ -339,7 +343,7 @@ def judge_scheme(summary: pd.DataFrame) -> Finding:
     def judge(of_cost: pd.DataFrame) -> tuple[str, ...]:
         numbers = growth_numbers(of_cost)
         N, m = numbers["power of N, scheme, at all N"], numbers["power of m, scheme"]
-        in_time, sizes = numbers["sizes in time, scheme"], numbers["sizes, scheme"]
+        in_time, sizes = numbers["sizes whose median ended in time, scheme"], numbers["sizes, scheme"]
         text = f"power of N {N:.2f}, of m {m:.2f}; {in_time} of {sizes} sizes in time"
         powers = (_if_known(power, power <= GRACEFUL) for power in (N, m))
         return text, *powers, HOLDS if in_time == sizes else FAILS
@@ -611,6 +615,22 @@ def judge_row(
         finding = find(claim, {**splits[protocol], **figures}) if judged else Finding("", "")
         row |= {f"{name}_{protocol}": text for name, text in finding._asdict().items()}
     return row | {"notebook": claim.notebook, "heading": claim.heading}
+
+
+def of_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
+    """The claims on Figure 2 for each label cost, with our numbers, and whether they hold; without those undecided.
+
+    Parameters
+    ----------
+    summary
+        From `wdrlr.paper.runtimes.summarise`.
+    """
+    judged = {}
+    for _, of_cost in summary.groupby("label_cost"):
+        for claim in CLAIMS:
+            if claim.evidence == "figure2_full" and (found := claim.rule(of_cost)).verdict != UNDECIDED:
+                judged[f"{claim.text[0].lower()}{claim.text[1:]} ({found.ours})"] = found.verdict == HOLDS
+    return judged
 
 
 def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:

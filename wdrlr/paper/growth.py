@@ -1,4 +1,4 @@
-"""Figure 2's claims as numbers: how the seconds of a fit grow with the samples and with the categorical features."""
+"""Figure 2 in numbers: how the seconds of a fit grow with the samples and with the categorical features."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,10 +6,6 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.paper.runtimes import SOLVERS, Panel
-
-SIMILAR, EXPONENTIAL, GRACEFUL = 0.5, 1.5, 2.0
-"""Powers of N are similar up to this difference; seconds are exponential in m if a feature costs at least this factor,
-and grow gracefully in N and m up to this power."""
 
 
 def describe_fits(rows: pd.DataFrame, n_runs: int) -> Iterator[str]:
@@ -85,61 +81,30 @@ def describe_growth(summary: pd.DataFrame, panels: dict[str, Panel], label_cost:
             )
 
 
-def judge_claims(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFrame:
-    """Powers of N and m, and the factor of one more feature, by straight lines through the known log seconds.
+def growth_table(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFrame:
+    """`growth_numbers` for each label cost as text, one row per number; "nan" where fewer than two sizes are known.
 
     Parameters
     ----------
     summary
         From `wdrlr.paper.runtimes.summarise`; only medians that ended in time count.
-
-    Returns
-    -------
-    DataFrame of text with one row per number and one column per label cost; "nan" where fewer than two sizes are known.
     """
-    verdicts = {
-        f"kappa = {label_cost}": _verdict(growth_numbers(summary[summary["label_cost"] == label_cost]))
-        for label_cost in label_costs
-    }
-    return pd.DataFrame(verdicts)
-
-
-def claims(verdicts: pd.DataFrame) -> dict[str, bool]:
-    """The paper's claims with the numbers behind them, and whether they hold for each label cost.
-
-    Growth in N is similar if the powers over the same N differ by at most 1/2; it is exponential in m if each feature
-    costs a factor of at least 1.5, and graceful in both if both powers are at most 2 and all sizes ended in time.
-
-    Parameters
-    ----------
-    verdicts
-        The result of `judge_claims`.
-    """
-    judged = {}
-    for label_cost, numbers in verdicts.items():
-        in_time = numbers["sizes whose median ended in time, scheme"]
-        done, _, of = in_time.partition(" of ")
-        values = numbers.drop("sizes whose median ended in time, scheme").astype(float)
-        monolithic, same, scheme = values[values.index.str.startswith("power of N")]
-        factor, power = values["factor of a feature, monolithic program"], values["power of m, scheme"]
-        similar, graceful = abs(monolithic - same) <= SIMILAR, scheme <= GRACEFUL and power <= GRACEFUL and done == of
-        for claim, holds in (
-            (f"both scale similarly in N (powers {monolithic:.2f} and {same:.2f})", similar),
-            (f"the monolithic program grows exponentially in m (a factor of {factor:.2f})", factor >= EXPONENTIAL),
-            (f"the scheme grows gracefully (powers {scheme:.2f} and {power:.2f}, {in_time} sizes in time)", graceful),
-        ):
-            judged[f"with {label_cost} {claim}"] = bool(holds)
-    return judged
-
-
-def _verdict(numbers: dict[str, float]) -> dict[str, str]:
-    in_time, of = numbers.pop("sizes in time, scheme"), numbers.pop("sizes, scheme")
-    texts = {name: f"{number:.2f}" for name, number in numbers.items()}
-    return texts | {"sizes whose median ended in time, scheme": f"{in_time} of {of}"}
+    return pd.DataFrame(
+        {
+            f"kappa = {label_cost}": {
+                name: f"{number:.2f}" if isinstance(number, float) else f"{number}"
+                for name, number in growth_numbers(summary[summary["label_cost"] == label_cost]).items()
+            }
+            for label_cost in label_costs
+        }
+    )
 
 
 def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
-    """The numbers of `judge_claims` for one label cost; the last two are sizes of the scheme."""
+    """Powers of N and m, and the factor of one more feature, by straight lines through the known log seconds.
+
+    The last two are numbers of sizes, which ``of_cost`` has of one label cost.
+    """
     ended = of_cost.assign(median=of_cost["median"].where(of_cost["missing"] == ""))
     of_N, of_m = (
         ended[ended["panel"] == panel]
@@ -153,10 +118,10 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
         "power of N, scheme, at the same N": _slope(np.log(both.index), both["algorithm1"]),
         "power of N, scheme, at all N": _slope(np.log(of_N.index), of_N["algorithm1"]),
-        "factor of a feature, monolithic program": np.exp(_slope(of_m.index, of_m["monolithic"])),
-        "factor of a feature, scheme": np.exp(_slope(of_m.index, of_m["algorithm1"])),
+        "factor of a feature, monolithic program": float(np.exp(_slope(of_m.index, of_m["monolithic"]))),
+        "factor of a feature, scheme": float(np.exp(_slope(of_m.index, of_m["algorithm1"]))),
         "power of m, scheme": _slope(np.log(of_m.index), of_m["algorithm1"]),
-        "sizes in time, scheme": int((scheme["missing"] == "").sum()),
+        "sizes whose median ended in time, scheme": int((scheme["missing"] == "").sum()),
         "sizes, scheme": len(scheme),
     }
 
@@ -164,4 +129,4 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
 def _slope(sizes: pd.Index, seconds: pd.Series) -> float:
     """The slope of the straight line through the log seconds; nan for fewer than two points."""
     known = seconds.notna()
-    return np.polyfit(sizes[known], np.log(seconds[known]), 1)[0] if known.sum() > 1 else np.nan
+    return float(np.polyfit(sizes[known], np.log(seconds[known]), 1)[0]) if known.sum() > 1 else np.nan
