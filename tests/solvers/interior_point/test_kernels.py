@@ -412,10 +412,49 @@ def test_gram_is_the_second_derivative_of_the_cuts_with_s_eliminated(case, newto
 
 def test_directions_solve_the_eliminated_equations(case, newton):
     """p_full + D (ds - change) = e for each cut, and sum p_full = w_i for each sample: they determine both."""
-    k, change = newton, case.rng.normal(size=newton.C)
-    ds, p_full = kernels.directions(change, case.data, case.pool, k.p, k.f, k.e)
-    assert_close(p_full + k.D * (ds[k.sample] - change), k.e)
+    k, a, lam = newton, case.rng.normal(size=newton.C), case.rng.normal()
+    change = k.t * a - lam * case.pool.cost
+    d_slack, p_full = kernels.directions(a, lam, case.data, case.pool, k.t, k.p, k.f, k.e)
+    several = (case.pool.counts > 1)[k.sample]
+    assert several.any() and not d_slack[~several].any()
+    assert_close((p_full + k.D * d_slack)[several], k.e[several])
+    ds = d_slack + change
+    first = case.pool.start[:-1][k.sample]
+    assert_close(ds[several], ds[first][several])
     np.testing.assert_allclose(k.add @ p_full, case.data.w, rtol=0, atol=1e-13 * np.abs(k.D * change).max())
+
+
+def made_up_pairs(seed, K=40):
+    """Slacks, multipliers, changes of the former, and the latter after a step; some may not count."""
+    rng = np.random.default_rng(seed)
+    slack, mult = np.exp(rng.normal(size=(2, K)))
+    return slack, mult, rng.normal(size=K), mult + rng.normal(size=K), rng.random(K) < 0.7
+
+
+def test_the_longest_step():
+    every = np.ones(2, bool)
+    assert kernels.longest(np.array([1.0, 2.0]), np.array([-4.0, 1.0]), every) == 0.25
+    assert kernels.longest(np.array([1.0, 2.0]), np.array([-4.0, -4.0]), np.array([False, True])) == 0.5
+    assert kernels.longest(np.ones(2), np.full(2, -0.5), every) == 1.0
+
+
+def test_products_and_the_steps_that_keep_pairs_positive():
+    slack, mult, d_slack, full, some = pairs = made_up_pairs(0)
+    products, primal, dual = kernels.reach(*pairs)
+    assert products == pytest.approx((slack * mult)[some].sum())
+    assert products == pytest.approx(kernels.products_after(*pairs, 0.0, 0.0))
+    assert primal == kernels.longest(slack, d_slack, some) < 1
+    assert dual == pytest.approx(kernels.longest(mult, full - mult, some)) and dual < 1
+    after = (slack + primal * d_slack) * (mult + dual * (full - mult))
+    assert kernels.products_after(*pairs, primal, dual) == pytest.approx(after[some].sum())
+
+
+def test_second_order_terms_are_cut_off():
+    slack, mult, d_slack, full, some = pairs = made_up_pairs(1)
+    aim = np.full(len(slack), 7.0)
+    kernels.correct(aim, *pairs, 0.1, 0.3)
+    expected = (0.1 - np.clip((full - mult) * d_slack, -0.3, 0.3)) / slack
+    np.testing.assert_allclose(aim, np.where(some, expected, 7.0), rtol=1e-14)
 
 
 # ---------------------------------------------------------------- the dual point

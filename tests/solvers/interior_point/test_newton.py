@@ -11,7 +11,7 @@ from wdrlr.solvers.interior_point.bound import Bounds, bound_below
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.instance import Instance
 from wdrlr.solvers.interior_point.method import first_iterate, move
-from wdrlr.solvers.interior_point.newton import linearise, longest, predict_and_correct
+from wdrlr.solvers.interior_point.newton import linearise, predict_and_correct
 from wdrlr.solvers.interior_point.search import search
 
 SETTINGS = {
@@ -34,7 +34,7 @@ def dense_rows(rows, E):
     return np.array([rows.times(unit) for unit in np.eye(E)]).T.reshape(len(rows), E)
 
 
-def whole_step(instance, at, newton, targets, bend):
+def whole_step(instance, at, newton, aims):
     """Changes of theta, s and u, and the multipliers after the step, from one linear system in all of them."""
     E, x, pool, penalties = instance.coordinates.E, instance.coordinates.data.x, at.pool, instance.penalties
     sample = np.repeat(np.arange(len(x)), at.pool.counts)
@@ -57,10 +57,10 @@ def whole_step(instance, at, newton, targets, bend):
         H[1 : 1 + n, 1 : 1 + n] += at.limits.multiplier[-1] * second / np.outer(scale, scale)
     S, Q, B = np.eye(len(x))[sample], dense_rows(at.rows, E) * newton.live[:, None], dense_rows(instance.penalised, E)
     families = [  # slacks change by the products with theta, s and u
-        (at.cuts, targets[0] - mult * bend, -A, S, 0 * S[:, :1] @ np.zeros((1, len(B)))),
-        (at.limits, newton.live * targets[1], Q, np.zeros((len(Q), len(x))), np.zeros((len(Q), len(B)))),
-        (at.above, targets[2], -B, np.zeros((len(B), len(x))), np.eye(len(B))),
-        (at.below, targets[3], B, np.zeros((len(B), len(x))), np.eye(len(B))),
+        (at.cuts, aims[0] * at.cuts.slack, -A, S, 0 * S[:, :1] @ np.zeros((1, len(B)))),
+        (at.limits, aims[1] * at.limits.slack, Q, np.zeros((len(Q), len(x))), np.zeros((len(Q), len(B)))),
+        (at.above, aims[2] * at.above.slack, -B, np.zeros((len(B), len(x))), np.eye(len(B))),
+        (at.below, aims[3] * at.below.slack, B, np.zeros((len(B), len(x))), np.eye(len(B))),
     ]
     G = np.vstack([np.hstack([to_theta, to_s, to_u]) for _, _, to_theta, to_s, to_u in families])
     slack, before = (np.concatenate([pairs[part] for pairs, *_ in families]) for part in (0, 1))
@@ -83,8 +83,8 @@ def whole_step(instance, at, newton, targets, bend):
 def test_both_steps_solve_the_whole_system(monkeypatch, name):
     made = []
 
-    def spy(instance, at, newton, *rest, **told):
-        made.append((rest, eliminated(instance, at, newton, *rest, **told)))
+    def spy(instance, at, newton, *aims):
+        made.append(([aim.copy() for aim in aims], eliminated(instance, at, newton, *aims)))
         return made[-1][1]
 
     eliminated = module._newton_step
@@ -99,12 +99,13 @@ def test_both_steps_solve_the_whole_system(monkeypatch, name):
         newton = linearise(instance, at)
         made.clear()
         step = predict_and_correct(instance, at, newton, bounds.upper)
-        assert len(made) == 2 and made[1][1] is step
-        for (*targets, bend), found in made:
-            theta, slack, multipliers = whole_step(instance, at, newton, targets, bend)
+        assert len(made) == 2 and made[1][1].theta is step.theta
+        for aims, found in made:
+            theta, slack, multipliers = whole_step(instance, at, newton, aims)
             np.testing.assert_allclose(found.theta * newton.used, theta, atol=1e-8 * np.abs(theta).max())
             several = newton.several
             np.testing.assert_allclose(found.cuts.slack[several], slack[several], atol=1e-8 * np.abs(slack).max())
+            assert not found.cuts.slack[~several].any()
             told = np.concatenate([part.multiplier for part in (found.cuts, found.limits, found.above, found.below)])
             np.testing.assert_allclose(told, multipliers, atol=1e-8 * np.abs(multipliers).max())
         bounds = bound_below(instance, at, newton, step, bounds)
@@ -142,8 +143,3 @@ def test_levels_are_eliminated_where_none_meet(monkeypatch, is_apart, setting):
     problem = random_problem(2, **{"N": 30, "n_levels": (3, 12), "radius": 0.02} | setting)
     instance = Instance(problem, Coordinates(problem), 1e-7)
     assert (instance.fold.n_core < instance.coordinates.E) == is_apart
-
-
-def test_the_longest_step():
-    assert longest(np.array([1.0, 2.0]), np.array([-4.0, 1.0])) == 0.25
-    assert longest(np.array([1.0]), np.array([-0.5])) == longest(np.zeros(0), np.zeros(0)) == 1.0

@@ -82,8 +82,8 @@ def bound_below(instance: Instance, at: Iterate, newton: Newton, step: Step, bou
         g[-1] = min(radius - spent_with_numbers, 0.0)
         repair = solve(instance, newton, g)
         a = instance.arguments(repair, instance.scores(repair), at.pool)
-        change = newton.slope * a - at.pool.cost * repair[-1]
-        repaired = kernels.directions(change, coordinates.data, at.pool, at.cuts.multiplier, at.cuts.slack, mass)[1]
+        slack, mult = at.cuts
+        _, repaired = kernels.directions(a, repair[-1], coordinates.data, at.pool, newton.slope, mult, slack, mass)
         v = v + newton.slope * (repaired - mass) + curvature * a
         mass = repaired
         eased = at.limits.weight * at.rows.times(repair)
@@ -106,7 +106,7 @@ def _balance_of_b(
             balance = balance + at.rows.transposed_times(back, coordinates.E)
     r = coordinates.on_b(balance[: coordinates.n_scores]) + instance.linear
     wall = np.zeros_like(r)
-    wall[np.isfinite(instance.problem.coef_bound)] = force[instance.box].reshape(-1, 2) @ [-1.0, 1.0]
+    wall[instance.bounded] = force[instance.box][1::2] - force[instance.box][::2]
     return r, wall
 
 

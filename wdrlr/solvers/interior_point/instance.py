@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from wdrlr.model.metric import L1, L2, NORMS, Norm
 from wdrlr.model.problem import Problem
@@ -14,6 +15,7 @@ from wdrlr.model.units import with_distance_unit
 from wdrlr.solvers.dual_repair import coefficient_bounds
 from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.coordinates import Coordinates, LinearRows, Row
+from wdrlr.solvers.interior_point.kernels import Pairs
 from wdrlr.solvers.interior_point.settings import SETTINGS, Settings
 from wdrlr.solvers.solution import Tilt
 
@@ -22,18 +24,6 @@ MANY_LEVELS = 12
 """Where there are more, a top that made way for each level in turn would take a step a level."""
 LEAST_APART = 30
 """Levels of a feature that the Newton system eliminates first; more than those of narrow ones, see ``coordinates``."""
-
-
-class Pairs(NamedTuple):
-    """Slacks and multipliers of some constraints, or their changes."""
-
-    slack: np.ndarray
-    multiplier: np.ndarray
-
-    @property
-    def weight(self) -> np.ndarray:
-        """D, the multiplier over the slack."""
-        return self.multiplier / self.slack
 
 
 class Tops(NamedTuple):
@@ -49,6 +39,7 @@ class Tops(NamedTuple):
     level: np.ndarray  # (T,): the level whose score the row has, counted through; -1 if it is a size or sums sizes
     firm: np.ndarray  # (T,) bool: whether the row limits a step, as all other rows do; else the top makes way
     start: np.ndarray  # the first row of each top or bottom
+    number: np.ndarray  # (T,): of the row's top or bottom, counted through
     n_sizes: int  # the number of rows of codes' sizes
 
     @property
@@ -63,8 +54,7 @@ class Tops(NamedTuple):
     def shares(self, force: np.ndarray) -> np.ndarray:
         """The rows' multipliers as shares of their top or bottom; shape (T,)."""
         force = np.maximum(force[: self.n_rows], 1e-300)
-        count = np.diff(self.start, append=self.n_rows)
-        return force / np.add.reduceat(force, self.start).repeat(count)
+        return force / np.add.reduceat(force, self.start)[self.number]
 
 
 def level_costs(problem: Problem) -> kernels.LevelCosts:
@@ -102,7 +92,7 @@ class Instance:
     intercept_row : ndarray of shape (E,)
         b_0 = intercept_row . theta; without an intercept, theta stays where this is 0.
     tilt : Tilt or None
-        What brings ``linear``; 0 without it. ``linear_row`` (E,) is the same in terms of theta.
+        What brings ``linear`` (1 + n + k,); 0 without it. ``linear_row`` (E,) is the same in terms of theta.
     bounds : tuple
         ``coefficient_bounds`` of the problem.
     tops : Tops
@@ -111,8 +101,10 @@ class Instance:
     most : ndarray
         About the largest multiplier that each row can have: the mass that a top can carry, what of the balance a box
         can, the radius for those in lam.
+    bounded : int ndarray
+        The coefficients in the box.
     box, norm : slice
-        The rows of the box, and those in lam.
+        The rows of the box, two for each of these, and those in lam.
     fold : kernels.Fold
         Of the Newton matrix.
     curved : bool
@@ -148,14 +140,11 @@ class Instance:
         index, value, _ = coordinates.b_rows[0]
         self.intercept_row[list(index)] = value
         self.tilt = tilt
+        self.linear = np.zeros(problem.n_coefficients) if tilt is None else tilt.linear
         self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_rows()
         self.fold = kernels.fold(coordinates.E, self._apart())
-
-    @property
-    def linear(self) -> np.ndarray:
-        return np.zeros(self.problem.n_coefficients) if self.tilt is None else self.tilt.linear
 
     @property
     def number_norm(self) -> Norm:
@@ -172,7 +161,7 @@ class Instance:
     def _make_rows(self) -> None:
         problem, E, x_scale = self.problem, self.coordinates.E, self.x_scale
         self.tops, rows = self._rows_of_tops()
-        bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
+        self.bounded = bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
         self.box = slice(len(rows), len(rows) + 2 * len(bounded))
         for j in bounded:
             index, value, _ = self.coordinates.b_rows[j]
@@ -245,8 +234,9 @@ class Instance:
         table = np.array(of_row).reshape(-1, 4)
         column, side, level = table[:, [0, 2, 3]].T.astype(int)
         of_level = np.append(np.repeat(problem.n_levels, problem.n_levels), 0)  # the last for rows without a level
-        firm, start = of_level[level] > MANY_LEVELS, np.flatnonzero(np.diff(column, prepend=-1))
-        return Tops(column, table[:, 1], side, level, firm, start, n_sizes), rows
+        is_first = np.diff(column, prepend=-1) != 0
+        start, number = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+        return Tops(column, table[:, 1], side, level, of_level[level] > MANY_LEVELS, start, number, n_sizes), rows
 
     def _rows_of_sizes(self) -> tuple[list[Row], list[tuple[float, ...]]]:
         """size_v - b_v >= 0 and size_v + b_v >= 0, and what ``Tops`` has of these rows."""
@@ -261,15 +251,26 @@ class Instance:
 
     def _row_of_code(self, j: int, top: int, sign: float) -> Row:
         """sign top >= sum of sizes - sign times the score of the commonest level, which tops are relative to."""
-        problem, coordinates = self.problem, self.coordinates
-        dummies, common = problem.dummies(j), coordinates.common[j]
+        coordinates, codes = self.coordinates, self.common_codes
         of_scores = np.zeros(coordinates.n_scores)
-        for v in range(dummies.start, dummies.stop):
-            index, value, _ = coordinates.b_rows[1 + problem.n_numeric + v]
-            of_scores[list(index)] += sign * problem.level_matrix[common, v] * np.asarray(value)
+        entries = slice(*codes.indptr[j : j + 2])
+        for v, code in zip(codes.indices[entries], codes.data[entries], strict=True):
+            index, value, _ = coordinates.b_rows[1 + self.problem.n_numeric + v]
+            of_scores[list(index)] += sign * code * np.asarray(value)
         index = np.flatnonzero(of_scores)
-        sizes = coordinates.size[dummies]
+        sizes = coordinates.size[self.problem.dummies(j)]
         return [top, *sizes, *index], [sign, *-np.ones(len(sizes)), *of_scores[index]], 0.0
+
+    @cached_property
+    def common_codes(self) -> sp.csr_array:
+        """The codes of the commonest levels; shape (m, k)."""
+        return self.problem.level_matrix[self.coordinates.common]
+
+    @cached_property
+    def tops_of_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The coordinates of the sizes of codes, and those of their features' tops and bottoms, of shape (2, .)."""
+        sized = np.flatnonzero(self.coordinates.size >= 0)
+        return self.coordinates.size[sized], self.coordinates.data.top[:, self.coordinates.feature[sized]]
 
     @cached_property
     def floor(self) -> float:
@@ -316,11 +317,10 @@ class Instance:
         """
         problem, best = self.problem, np.full((2, self.problem.n_categorical), np.nan)
         if len(problem.coded):
-            b = self.coordinates.b_of_theta.times(theta)
-            scores = problem.level_scores(b)
-            for j in problem.coded:
-                size = np.abs(b[1 + problem.n_numeric :][problem.dummies(j)]).sum()
-                best[:, j] = np.array([size, -size]) - scores[self.coordinates.common[j]]
+            slopes = self.coordinates.b_of_theta.times(theta)[1 + problem.n_numeric :]
+            size = np.bincount(self.coordinates.feature, np.abs(slopes), problem.n_categorical)
+            common = self.common_codes @ slopes
+            best[:, problem.coded] = np.array([size - common, -size - common])[:, problem.coded]
         return best
 
     def slopes(self, theta: np.ndarray) -> np.ndarray:

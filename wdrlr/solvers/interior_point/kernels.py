@@ -115,6 +115,18 @@ def fold(E: int, apart: np.ndarray) -> Fold:
     return Fold(np.argsort(order), order, E - len(apart))
 
 
+class Pairs(NamedTuple):
+    """Slacks and multipliers of some constraints, or their changes."""
+
+    slack: np.ndarray
+    multiplier: np.ndarray
+
+    @property
+    def weight(self) -> np.ndarray:
+        """D, the multiplier over the slack."""
+        return self.multiplier / self.slack
+
+
 class LevelCosts(NamedTuple):
     """What changes of levels cost, in the method's unit."""
 
@@ -124,13 +136,13 @@ class LevelCosts(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Changes of levels that pay, see ``_paying_steps``, and the features in which there are any."""
+    """Changes of levels that pay, and the features in which there are any. V is the number of all levels."""
 
-    start: np.ndarray
-    numbers: np.ndarray
-    target: np.ndarray
-    paying: np.ndarray  # features; those of side s are paying[of_side[s] : of_side[s + 1]]
-    of_side: np.ndarray  # (3,)
+    start: np.ndarray  # (2 V + 1,): those of level v are start[v] : start[v + 1] for a = f, of V + v for a = -f
+    numbers: np.ndarray  # (steps, 5): gain, cost, gain / cost, which falls from step to step, e^gain, e^(-lam cost)
+    target: np.ndarray  # (steps,): the level that the step leads to, -1 for the best code
+    paying: np.ndarray  # (2 m,): features; those of side s are paying[of_side[s] : of_side[s + 1]]
+    of_side: np.ndarray  # (3,): it begins with 0
 
 
 def empty_pool(n_samples: int) -> Pool:
@@ -196,22 +208,12 @@ def _paying_steps(
     offsets: np.ndarray,
     costs: LevelCosts,
     lam: float,
-    start: np.ndarray,
-    numbers: np.ndarray,
-    target: np.ndarray,
+    steps: Steps,
 ) -> None:
-    """Fill in the steps along the envelope of each feature from each level (see ``separation``) with gain > lam cost.
-
-    Parameters
-    ----------
-    start : (2 V + 1,), the steps of level v are start[v] : start[v + 1] for cuts with a = f, and those of V + v with
-        a = -f, V the number of all levels
-    numbers : (steps, 5), gain, cost, gain / cost, which falls from step to step, e^gain and e^(-lam cost)
-    target : (steps,), the level that the step leads to, -1 for the best code
-    """
-    V = score.size
+    """Fill in the steps with gain > lam cost along the envelope of each feature from each level (see ``separation``)."""
+    V, start, numbers, target = score.size, steps.start, steps.numbers, steps.target
     start[0] = 0
-    q = 0
+    q, n_paying = 0, 0
     for side in range(2):
         sign = 1.0 - 2.0 * side
         for j in range(offsets.size - 1):
@@ -255,6 +257,10 @@ def _paying_steps(
                         target[q] = -1 if coded else best
                         q += 1
                 start[side * V + v + 1] = q
+            if start[side * V + begin] < q:
+                steps.paying[n_paying] = j
+                n_paying += 1
+        steps.of_side[side + 1] = n_paying
     for k in range(q):
         numbers[k, 3] = np.exp(min(numbers[k, 0], 700.0))
         numbers[k, 4] = np.exp(-lam * numbers[k, 1])
@@ -292,12 +298,14 @@ def separate(
     """
     V = len(at.score)
     n_steps = 2 * (V + len(costs.matrix))  # at most, since each step from a level leads to a higher one
-    start, numbers, target = np.empty(2 * V + 1, np.int64), np.empty((n_steps, 5)), np.empty(n_steps, np.int32)
-    _paying_steps(at.score, best_code, data.offsets, costs, lam, start, numbers, target)
-    ranges = start[np.arange(2)[:, None] * V + data.offsets]  # those of a feature
-    side, paying = map(np.ascontiguousarray, np.nonzero(ranges[:, 1:] > ranges[:, :-1]))
-    of_side = np.array([0, np.count_nonzero(side == 0), len(side)])
-    steps = Steps(start, numbers, target, paying, of_side)
+    steps = Steps(
+        np.empty(2 * V + 1, np.int64),
+        np.empty((n_steps, 5)),
+        np.empty(n_steps, np.int32),
+        np.empty(2 * data.z.shape[1], np.int64),
+        np.zeros(3, np.int64),
+    )
+    _paying_steps(at.score, best_code, data.offsets, costs, lam, steps)
 
     def of(part: Part) -> tuple[np.ndarray, ...]:
         N, m = part.data.z.shape
@@ -756,7 +764,8 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
     of_lam = _sum_samples(of_lam, E, data)[fold.order]
     half[C - 1, :C] += of_lam[:C]
     half[C:, C - 1] += of_lam[C:]
-    _add_wide(half, weight, data.x, data.z, place, data.wide)
+    if len(data.wide):
+        _add_wide(half, weight, data.x, data.z, place, data.wide)
     own = np.concatenate([np.arange(1 + n), data.narrow])
     product = np.zeros((len(own), len(own)))  # its lower triangle
     for first in range(0, N, ROWS_AT_ONCE):
@@ -957,42 +966,58 @@ def _forces(
 
 
 def directions(
-    change: np.ndarray, data: Data, pool: Pool, mult: np.ndarray, slack: np.ndarray, aim: np.ndarray
+    a: np.ndarray,
+    lam: float,
+    data: Data,
+    pool: Pool,
+    t: np.ndarray,
+    mult: np.ndarray,
+    slack: np.ndarray,
+    aim: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The changes of s (N,), and the multipliers after a full step (C,), from those of the cuts' values (C,).
+    """The changes of the slacks (C,), and the multipliers after a full step (C,), from the changes of a (C,) and lam.
 
-    They solve full + D (ds_i - change) = aim for each cut and sum full = w_i for each sample, D = mult / slack and
-    ``aim`` as in ``gradient``. Every sample has a cut with a multiplier > 0.
+    With change = t a - lam cost that of a cut's value, they solve
+
+        full + D (ds_i - change) = aim  for each cut,      sum full = w_i  for each sample,      D = mult / slack,
+
+    ``aim`` as in ``gradient``; the slack of a cut changes by ds_i - change, that of a sample's only cut not at all.
+    Every sample has a cut with a multiplier > 0.
     """
 
     def of(part: Part) -> tuple[np.ndarray, np.ndarray]:
-        ds, full = np.empty(len(part.data.w)), np.empty(part.pool.n_cuts)
-        _directions(ds, full, *(each[part.cuts] for each in (change, mult, slack, aim)), part.data.w, part.pool.start)
-        return ds, full
+        d_slack, full = np.empty(part.pool.n_cuts), np.empty(part.pool.n_cuts)
+        _directions(d_slack, full, lam, *(each[part.cuts] for each in (a, t, mult, slack, aim)), part.data.w, part.pool)
+        return d_slack, full
 
-    ds, full = zip(*_in_parts(of, data, pool), strict=True)
-    return _joined(ds), _joined(full)
+    d_slack, full = zip(*_in_parts(of, data, pool), strict=True)
+    return _joined(d_slack), _joined(full)
 
 
 @jit
 def _directions(
-    ds: np.ndarray,
+    d_slack: np.ndarray,
     full: np.ndarray,
-    change: np.ndarray,
+    lam: float,
+    a: np.ndarray,
+    t: np.ndarray,
     mult: np.ndarray,
     slack: np.ndarray,
     aim: np.ndarray,
     w: np.ndarray,
-    start: np.ndarray,
+    pool: Pool,
 ) -> None:
     for i in range(w.size):
+        begin, end = pool.start[i], pool.start[i + 1]
         total, D = -w[i], 0.0
-        for c in range(start[i], start[i + 1]):
+        for c in range(begin, end):
             D += mult[c] / slack[c]
-            total += aim[c] + mult[c] / slack[c] * change[c]
-        ds[i] = total / D
-        for c in range(start[i], start[i + 1]):
-            full[c] = aim[c] - mult[c] / slack[c] * (ds[i] - change[c])
+            total += aim[c] + mult[c] / slack[c] * (t[c] * a[c] - lam * pool.cost[c])
+        for c in range(begin, end):
+            d_slack[c] = total / D - (t[c] * a[c] - lam * pool.cost[c])
+            full[c] = aim[c] - mult[c] / slack[c] * d_slack[c]
+        if end == begin + 1:
+            d_slack[begin] = 0.0
 
 
 def dual_point(
@@ -1181,7 +1206,96 @@ def changed_levels(pool: Pool, data: Data) -> tuple[np.ndarray, np.ndarray, np.n
     return np.arange(len(data.w)).repeat(pool.counts), pool.ends, pool.feature, level
 
 
-# ---------------------------------------------------------------- sparse linear rows
+# ---------------------------------------------------------------- pairs of slacks and multipliers, and linear rows
+
+
+@jit
+def longest(value: np.ndarray, change: np.ndarray, some: np.ndarray) -> float:
+    """The largest step in [0, 1] that keeps value + step * change >= 0 where ``some`` is True."""
+    step = 1.0
+    for k in range(value.size):
+        if some[k] and value[k] + step * change[k] < 0:
+            step = value[k] / -change[k]
+    return step
+
+
+@jit
+def reach(
+    slack: np.ndarray, mult: np.ndarray, d_slack: np.ndarray, full: np.ndarray, some: np.ndarray
+) -> tuple[float, float, float]:
+    """The sum of the products where ``some`` is True, and the ``longest`` steps of slacks and of multipliers."""
+    products, primal, dual = 0.0, 1.0, 1.0
+    for k in range(slack.size):
+        if some[k]:
+            products += slack[k] * mult[k]
+            if slack[k] + primal * d_slack[k] < 0:
+                primal = slack[k] / -d_slack[k]
+            if mult[k] + dual * (full[k] - mult[k]) < 0:
+                dual = mult[k] / (mult[k] - full[k])
+    return products, primal, dual
+
+
+@jit
+def products_after(
+    slack: np.ndarray,
+    mult: np.ndarray,
+    d_slack: np.ndarray,
+    full: np.ndarray,
+    some: np.ndarray,
+    primal: float,
+    dual: float,
+) -> float:
+    """The sum of the products where ``some`` is True, after steps of these lengths."""
+    products = 0.0
+    for k in range(slack.size):
+        if some[k]:
+            products += (slack[k] + primal * d_slack[k]) * (mult[k] + dual * (full[k] - mult[k]))
+    return products
+
+
+@jit
+def correct(
+    aim: np.ndarray,
+    slack: np.ndarray,
+    mult: np.ndarray,
+    d_slack: np.ndarray,
+    full: np.ndarray,
+    some: np.ndarray,
+    target: float,
+    most: float,
+) -> None:
+    """Where ``some`` is True, aim = (target - the product of both changes, cut off at -most and most) / slack."""
+    for k in range(aim.size):
+        if some[k]:
+            aim[k] = (target - min(max((full[k] - mult[k]) * d_slack[k], -most), most)) / slack[k]
+
+
+@jit
+def penalty_forces(
+    above: Pairs, below: Pairs, aim_above: np.ndarray, aim_below: np.ndarray, penalty: np.ndarray
+) -> np.ndarray:
+    """What penalties put on the right-hand side, a force for each b_j, with u_j eliminated; shape (J,)."""
+    force = np.empty(penalty.size)
+    for j in range(penalty.size):
+        D_above, D_below = above.multiplier[j] / above.slack[j], below.multiplier[j] / below.slack[j]
+        surplus = aim_above[j] + aim_below[j] - penalty[j]
+        force[j] = aim_above[j] - aim_below[j] - (D_above - D_below) / (D_above + D_below) * surplus
+    return force
+
+
+@jit
+def penalty_directions(
+    of_b: np.ndarray, above: Pairs, below: Pairs, aim_above: np.ndarray, aim_below: np.ndarray, penalty: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The changes of u, and the multipliers of u - b and u + b after a full step, from the changes of b; each (J,)."""
+    size, full_above, full_below = np.empty(penalty.size), np.empty(penalty.size), np.empty(penalty.size)
+    for j in range(penalty.size):
+        D_above, D_below = above.multiplier[j] / above.slack[j], below.multiplier[j] / below.slack[j]
+        surplus = aim_above[j] + aim_below[j] - penalty[j]
+        size[j] = (surplus + (D_above - D_below) * of_b[j]) / (D_above + D_below)
+        full_above[j] = aim_above[j] - D_above * (size[j] - of_b[j])
+        full_below[j] = aim_below[j] - D_below * (size[j] + of_b[j])
+    return size, full_above, full_below
 
 
 @jit

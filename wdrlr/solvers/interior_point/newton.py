@@ -87,9 +87,8 @@ def in_use(instance: Instance, pool: kernels.Pool) -> tuple[np.ndarray, np.ndarr
     used[instance.coordinates.number_size] = instance.by_sizes
     used[pool.entry] = True
     used[-1] = instance.problem.radius > 0
-    size = instance.coordinates.size
-    for j in instance.problem.coded:  # sizes serve the top and the bottom
-        used[size[instance.problem.dummies(j)]] = used[instance.coordinates.data.top[:, j]].any()
+    sizes, tops = instance.tops_of_sizes
+    used[sizes] = used[tops].any(axis=0)
     return used, used[instance.tops.column]
 
 
@@ -155,25 +154,22 @@ def solve(instance: Instance, newton: Newton, g: np.ndarray) -> np.ndarray:
 
 def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: float) -> Step:
     """Step 3: the predictor aims at 0 and so sets the target; the corrector aims at that, with second-order terms."""
-    settings, several, slope = instance.settings, newton.several, newton.slope
-    lone = at.cuts.multiplier * at.cuts.slack  # what the product of a sample's only cut is, and stays
-    zeros = np.zeros(len(several))
-    targets = (np.where(several, zeros, lone), 0 * at.limits.slack, 0 * at.above.slack, 0 * at.below.slack)
-    predictor = _newton_step(instance, at, newton, *targets, zeros)
+    settings, several, slope, J = instance.settings, newton.several, newton.slope, len(instance.penalties)
+    # That of a sample's only cut stays as it is; rows without a force are left without one.
+    aims = [np.where(several, 0.0, at.cuts.multiplier), np.zeros(len(at.rows)), np.zeros(J), np.zeros(J)]
+    predictor = _newton_step(instance, at, newton, *aims)
 
-    every = np.ones(len(instance.penalties), bool)
+    every = np.ones(J, bool)
     families = [
-        (at.cuts, predictor.cuts, several),
-        (at.limits, predictor.limits, newton.live),
-        (at.above, predictor.above, every),
-        (at.below, predictor.below, every),
+        (*at.cuts, *predictor.cuts, several),
+        (*at.limits, *predictor.limits, newton.live),
+        (*at.above, *predictor.above, every),
+        (*at.below, *predictor.below, every),
     ]
-    slacks = [(now.slack[some], step.slack[some]) for now, step, some in families]
-    multipliers = [(now.multiplier[some], (step.multiplier - now.multiplier)[some]) for now, step, some in families]
-    both = list(zip(slacks, multipliers, strict=True))
-    mu = sum(mult @ slack for (slack, _), (mult, _) in both) / newton.n_pairs
-    primal, dual = (min(longest(*pair) for pair in pairs) for pairs in (slacks, multipliers))  # step lengths
-    left = sum((mult + dual * by) @ (slack + primal * change) for (slack, change), (mult, by) in both) / newton.n_pairs
+    families = families[: 4 if J else 2]
+    products, primals, duals = zip(*(kernels.reach(*family) for family in families), strict=True)
+    mu, primal, dual = sum(products) / newton.n_pairs, min(primals), min(duals)
+    left = sum(kernels.products_after(*family, primal, dual) for family in families) / newton.n_pairs
 
     # A long last step shows that the cuts in hand are the right ones: then tau may fall fast.
     limit = 1.0
@@ -186,77 +182,45 @@ def predict_and_correct(instance: Instance, at: Iterate, newton: Newton, upper: 
     ridge = max(at.ridge, settings.ridge) if target > floor else faded
 
     trusted = min(primal, dual) > settings.trusted_step
-    clip = settings.second_order * target
-
-    def with_second_order(now: Pairs, step: Pairs) -> np.ndarray:
-        return target - trusted * np.clip((step.multiplier - now.multiplier) * step.slack, -clip, clip)
-
-    bend = np.maximum(-0.5 * slope * (1 - slope) * predictor.a**2, -settings.bend * at.cuts.slack)
-    return _newton_step(
-        instance,
-        at,
-        newton,
-        np.where(several, with_second_order(at.cuts, predictor.cuts), lone),
-        with_second_order(at.limits, predictor.limits),
-        with_second_order(at.above, predictor.above),
-        with_second_order(at.below, predictor.below),
-        trusted * np.where(several, bend, 0.0),
-        target=target,
-        mu=mu,
-        ridge=ridge,
-    )
+    for aim, family in zip(aims, families, strict=False):
+        kernels.correct(aim, *family, target, trusted * settings.second_order * target)
+    if trusted:  # the cuts' slacks change by their curvature along the predictor, too
+        bend = np.minimum(0.5 * slope * (1 - slope) * predictor.a**2, settings.bend * at.cuts.slack)
+        aims[0] += np.where(several, at.cuts.weight * bend, 0.0)
+    return _newton_step(instance, at, newton, *aims)._replace(target=target, mu=mu, ridge=ridge)
 
 
 def _newton_step(
     instance: Instance,
     at: Iterate,
     newton: Newton,
-    cuts: np.ndarray,
-    limits: np.ndarray,
-    above: np.ndarray,
-    below: np.ndarray,
-    bend: np.ndarray,
-    **told: float,
+    aim_cuts: np.ndarray,
+    aim_limits: np.ndarray,
+    aim_above: np.ndarray,
+    aim_below: np.ndarray,
 ) -> Step:
-    """The Newton step for the given targets of the products of each family.
-
-    ``bend`` (C,), at most 0, is the second-order change of the cuts' slacks along the predictor. ``told`` goes into
-    the step.
-    """
-    E, data = instance.coordinates.E, instance.coordinates.data
+    """The Newton step for the multipliers that each family aims at: those that would do with the present slacks."""
+    E, data, J = instance.coordinates.E, instance.coordinates.data, len(instance.penalties)
     slack, mult = at.cuts
-    # The multipliers that the targets ask for at the present slacks.
-    aim = (cuts - mult * bend) / slack
-    aim_limits = np.where(newton.live, limits / at.limits.slack, 0.0)
-    aim_above, aim_below = above / at.above.slack, below / at.below.slack
-    D_above, D_below = at.above.weight, at.below.weight
-    D, difference = D_above + D_below, D_above - D_below
-    surplus = aim_above + aim_below - instance.penalties
-    g = kernels.gradient(E, data, at.pool, newton.slope, mult, slack, aim)
+    penalties = at.above, at.below, aim_above, aim_below, instance.penalties
+    g = kernels.gradient(E, data, at.pool, newton.slope, mult, slack, aim_cuts)
     g -= at.rows.transposed_times(aim_limits, E)
-    g += instance.penalised.transposed_times(aim_above - aim_below - difference / D * surplus, E)
+    if J:
+        g += instance.penalised.transposed_times(kernels.penalty_forces(*penalties), E)
     g += instance.linear_row
     g[-1] += instance.problem.radius
     theta = solve(instance, newton, g)
 
     a = instance.arguments(theta, instance.scores(theta), at.pool)
-    change = newton.slope * a - at.pool.cost * theta[-1]
-    ds, full = kernels.directions(change, data, at.pool, mult, slack, aim)
+    cuts = kernels.directions(a, theta[-1], data, at.pool, newton.slope, mult, slack, aim_cuts)
     of_rows, of_b = at.rows.times(theta), instance.penalised.times(theta)
-    size = (surplus + difference * of_b) / D
+    size, full_above, full_below = kernels.penalty_directions(of_b, *penalties) if J else (of_b, of_b, of_b)
     return Step(
         theta=theta,
         a=a,
-        cuts=Pairs(np.where(newton.several, at.by_cut(ds) - change, 0.0), full),
+        cuts=Pairs(*cuts),
         limits=Pairs(of_rows, aim_limits - at.limits.weight * of_rows),
-        above=Pairs(size - of_b, aim_above - D_above * (size - of_b)),
-        below=Pairs(size + of_b, aim_below - D_below * (size + of_b)),
+        above=Pairs(size - of_b, full_above),
+        below=Pairs(size + of_b, full_below),
         size=size,
-        **told,
     )
-
-
-def longest(value: np.ndarray, change: np.ndarray) -> float:
-    """The largest step in [0, 1] that keeps value + step * change >= 0."""
-    falling = change < 0
-    return min(1.0, float(np.min(value[falling] / -change[falling], initial=np.inf)))
