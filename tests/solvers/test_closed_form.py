@@ -3,7 +3,7 @@ import pytest
 
 from tests.instances import COSTS, random_problem
 from wdrlr.model.certificate import _level_costs
-from wdrlr.solvers.closed_form import _spread, _towards_each_other
+from wdrlr.solvers.closed_form import _of_samples, _spread, _towards_each_other
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -31,7 +31,8 @@ def test_the_cost_of_moving_classes_to_each_other_is_that_of_its_cuts(kind, part
     n_finite = 0
     for seed in range(12):
         problem = random_problem(seed, n=0, n_levels=(2, 3, 4), costs=kind, weighted=True)
-        probability, mixtures, cost = _towards_each_other(problem, part)
+        leaves, mixtures, cost = _towards_each_other(problem, part)
+        probability = _of_samples(problem, leaves)
         plus = problem.w[problem.y > 0].sum()
         smaller = problem.y == (-1.0 if plus >= 0.5 else 1.0)
         if part == 1.0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.special import expit, logit
 
@@ -74,9 +76,10 @@ def optimal_constant(problem: Problem) -> tuple[np.ndarray, DualPoint] | None:
     coupled = problem.n_samples * problem.n_categorical**2 <= LARGEST_COUPLING
     if w_min == 0 or problem.metric.p < 1 or not (flips or problem.fit_intercept) or not coupled:
         return None
-    probability, mixtures, cost = _towards_each_other(problem, 0.5 if flips else 1.0)
+    leaves, mixtures, cost = _towards_each_other(problem, 0.5 if flips else 1.0)
     if problem.radius < (kappa * (0.5 - w_min) + cost if flips else cost):
         return None
+    probability = _of_samples(problem, leaves)
     larger = problem.y == (1.0 if problem.w[problem.y > 0].sum() >= 0.5 else -1.0)
     slope = expit(-problem.y * b[0])
     if not flips:
@@ -91,47 +94,51 @@ def _towards_each_other(problem: Problem, part: float) -> tuple[np.ndarray, np.n
 
     Returns
     -------
-    probability : ndarray of shape (N, m)
-        With which a sample's level is changed.
+    leaves : ndarray of shape (2, sum(n_levels))
+        The probability with which a level is changed, for label -1 and for label +1.
     mixtures : ndarray of shape (2, sum(n_levels))
-        Where it then goes, for label -1 and for label +1.
+        Where it then goes.
     cost : float
         Transport cost of moving as much mass as the smaller class has, in both classes a half or in one the whole way.
     """
-    plus, minus = problem.y > 0, problem.y < 0
-    weight = {side: problem.w[rows].sum() for side, rows in enumerate((minus, plus))}
-    w_min = min(weight.values())
-    probability = np.zeros((problem.n_samples, problem.n_categorical))
-    mixtures = np.zeros((2, sum(problem.n_levels)))
+    classes = problem.y < 0, problem.y > 0
+    weight = np.array([problem.w[rows].sum() for rows in classes])
+    share = _class_weights(problem, classes) / weight[:, None]
+    surplus = share - share[::-1]
+    leaves = part * np.maximum(surplus, 0.0) / np.where(share > 0, share, 1.0)
+    mixtures = np.maximum(-surplus, 0.0)
     transport, largest = 0.0, problem.metric.largest_changes(problem.n_categorical)
     unit, level_costs = problem.metric.level_cost / problem.metric.scale, problem.metric.level_costs or ()
     moving = [0, 1] if part < 1 else [int(weight[1] < 0.5)]
-    for j, (start, levels) in enumerate(zip(problem.offsets, problem.n_levels, strict=True)):
-        share = [
-            np.bincount(problem.z[rows, j], problem.w[rows], levels) / weight[side]
-            for side, rows in enumerate((minus, plus))
-        ]
-        for side, rows in enumerate((minus, plus)):
-            surplus = share[side] - share[1 - side]
-            leaves = part * np.maximum(surplus, 0.0) / np.where(share[side] > 0, share[side], 1.0)
-            probability[rows, j] = leaves[problem.z[rows, j]]
-            mixtures[side, start : start + levels] = np.maximum(-surplus, 0.0)
-        variation = float(np.abs(share[0] - share[1]).sum() / 2)
+    for j in range(problem.n_categorical):
+        into = mixtures[:, problem.levels(j)]
+        variation = float(into.sum() / 2)
         costs = level_costs[j] if level_costs else 1.0
         if variation > 0 and isinstance(costs, np.ndarray):
-            into = mixtures[:, start : start + levels]
             leaving, of_each = into[::-1], mean_costs(costs, into / variation).T
             paid = np.multiply(leaving, of_each, out=np.zeros_like(into), where=leaving > 0)
             transport += unit * float(paid[moving].sum()) / len(moving)
         elif variation > 0:
             transport += variation * largest[j]
-    means = [problem.w[rows] @ problem.x[rows] / weight[side] for side, rows in enumerate((minus, plus))]
+    means = [problem.w[rows] @ problem.x[rows] / of_class for rows, of_class in zip(classes, weight, strict=True)]
     shift = problem.metric.numeric_distance(means[1] - means[0])
     for j in problem.coded:  # the mean of the codes of these levels
         own = problem.levels(j)
         shares = mixtures[:, own] / np.maximum(mixtures[:, own].sum(axis=1, keepdims=True), 1e-300)
         mixtures[:, own] = np.pad(shares @ problem.level_matrix[own, problem.dummies(j)], ((0, 0), (0, 1)))
-    return probability, mixtures, float(w_min * (transport + part * shift))
+    return leaves, mixtures, float(weight.min() * (transport + part * shift))
+
+
+def _class_weights(problem: Problem, classes: Iterable[np.ndarray]) -> np.ndarray:
+    """The weight of the samples of each class (N,) with each level; shape (number of classes, sum(n_levels))."""
+    m, V = problem.n_categorical, sum(problem.n_levels)
+    level = problem.z + problem.offsets
+    return np.array([np.bincount(level[rows].ravel(), problem.w[rows].repeat(m), V) for rows in classes])
+
+
+def _of_samples(problem: Problem, leaves: np.ndarray) -> np.ndarray:
+    """The probability with which each level of each sample is changed; shape (N, m)."""
+    return leaves[(problem.y > 0).astype(int)[:, None], problem.z + problem.offsets]
 
 
 def _stay(problem: Problem, share: np.ndarray, slope: np.ndarray) -> DualPoint:

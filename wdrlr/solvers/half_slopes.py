@@ -120,7 +120,7 @@ class _Program(NamedTuple):
     def gram(self, weight: np.ndarray) -> np.ndarray:
         """sum_i weight_i R_i R_i'; shape (V, V)."""
         N = len(weight)
-        fold = kernels.fold(len(self.c) + 1, np.zeros(0, dtype=np.int64))
+        fold = kernels.fold(len(self.c) + 1, np.zeros(0, dtype=np.int64), self.data)
         half = np.full(N, 0.5)
         return kernels.gram(fold, self.data, _own_cuts(N), half, 4.0 * weight, np.ones(N)).core[:-1, :-1]
 

@@ -32,7 +32,7 @@ from wdrlr.model.certificate import Objective, objective_with_rounding
 from wdrlr.model.problem import Problem
 
 
-def settle(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[np.ndarray, Objective]:
+def settle(problem: Problem, b: np.ndarray, guess: Objective | None = None) -> tuple[np.ndarray, Objective]:
     """Coefficients with the same f at all rows as b, and open slopes by the rule of this module; and their objective.
 
     They are b itself where nothing is open, or where the others have a higher objective, by more than rounding.
@@ -41,15 +41,22 @@ def settle(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[np.ndar
     ----------
     b : ndarray of shape (1 + n + k,)
         Within the box, and b_0 = 0 without an intercept.
-    guess : float
-        Of the multiplier that attains the objective, see ``certificate.worst_case_loss``.
+    guess : Objective or None
+        What the solver takes the objective of b for. Where the rule cannot raise the objective, that of b is evaluated
+        only if it turns out to be below that of the others.
     """
     # Which multiplier it is matters to ``interval``; where several attain the objective, a guess would choose.
-    before = objective_with_rounding(problem, b, guess if problem.metric.level_costs is None else 0.0)
+    lam = guess.lam if guess is not None and problem.metric.level_costs is None else 0.0
+    cannot_raise = lam > 0 and problem.fit_intercept and not problem.penalty.any()
+
+    def evaluated() -> Objective:
+        return objective_with_rounding(problem, b, lam)
+
+    before = guess if guess is not None and cannot_raise else evaluated()
     rows = problem.x[problem.w > 0]
     constant = np.flatnonzero(rows.min(axis=0) == rows.max(axis=0))
     if not constant.size and problem.level_weights.all():
-        return b, before
+        return b, before if before is not guess else evaluated()
     features = _open_features(problem, b, before.lam)
     shared = _without_constants(problem, b, constant, rows[0])
     for anywhere in (False,) if problem.fit_intercept else (True, False):
@@ -57,9 +64,11 @@ def settle(problem: Problem, b: np.ndarray, guess: float = 0.0) -> tuple[np.ndar
         if np.array_equal(moved, b):
             continue
         after = objective_with_rounding(problem, moved, before.lam)
+        if before is guess and after.value - after.rounding > before.value:
+            before = evaluated()
         if after.value - after.rounding <= before.value + before.rounding:
             return moved, after
-    return b, before
+    return b, before if before is not guess else evaluated()
 
 
 def interval(problem: Problem, b: np.ndarray, lam: float, j: int, level: int) -> tuple[float, float]:

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from wdrlr.model.certificate import DualPoint, ambiguity, check, dual_value, objective
+from wdrlr.model.certificate import (
+    Certificate,
+    DualPoint,
+    Objective,
+    ambiguity,
+    check,
+    dual_value,
+    objective,
+    objective_with_rounding,
+)
 from wdrlr.model.cuts import data_cuts
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
@@ -98,7 +107,7 @@ def certified(
     dual_points: Sequence[DualPoint],
     tol: float,
     keep_residue: bool = False,
-    guess: float = 0.0,
+    guess: Objective | None = None,
     **record: Any,
 ) -> Solution:
     """The solution with coefficients b, made feasible, and the best of the lower bounds.
@@ -111,25 +120,45 @@ def certified(
     Parameters
     ----------
     guess
-        Of the multiplier, see ``certificate.worst_case_loss``.
+        What the solver takes the objective for. It saves evaluations, and nothing else depends on it.
     record
         The other attributes of the solution.
     """
     start = perf_counter()
-    b, at = problem.feasible(np.where(np.isfinite(b), b, 0.0)), None
-    if not keep_residue:
-        b, at = settle(problem, b, guess)
-    best = check(problem, b, *dual_points, at=at)
-    constant = best_constant(problem)
-    good_enough = max(best.upper, best.lower + tol)
-    if not keep_residue and (b != constant).any() and constant_objective(problem, constant) <= good_enough:
-        b = constant
+    b = problem.feasible(np.where(np.isfinite(b), b, 0.0))
+    if keep_residue:
         best = check(problem, b, *dual_points)
+    else:
+        b, best = _without_residue(problem, b, dual_points, tol, guess)
     lower = best.lower if best.lower <= best.upper else -np.inf
     if best.dual is not None and best.upper <= np.log(2.0):  # the bound is one where the objective is at most log 2
         record["ambiguity"] = ambiguity(problem, b, best.upper - lower, best.dual)
     record["certificate_seconds"] = perf_counter() - start
     return Solution(b=b, lam=best.lam, upper=best.upper, lower=lower, **record)
+
+
+def _without_residue(
+    problem: Problem, b: np.ndarray, dual_points: Sequence[DualPoint], tol: float, guess: Objective | None
+) -> tuple[np.ndarray, Certificate]:
+    """The coefficients that ``certified`` returns, and their certificate."""
+    constant = best_constant(problem)
+    value = constant_objective(problem, constant)
+
+    def check_constant() -> Certificate:
+        kappa = problem.metric.label_change  # the adversary gets |b_0| for it
+        return check(
+            problem, constant, *dual_points, at=objective_with_rounding(problem, constant, abs(constant[0]) / kappa)
+        )
+
+    if guess is not None and value <= guess.value + tol:
+        best = check_constant()
+        if best.lower <= best.upper <= best.lower + tol:
+            return constant, best
+    b, at = settle(problem, b, guess)
+    best = check(problem, b, *dual_points, at=at)
+    if (b != constant).any() and value <= max(best.upper, best.lower + tol):
+        return constant, check_constant()
+    return b, best
 
 
 def separated(problem: Problem) -> np.ndarray:

@@ -47,7 +47,7 @@ def make_case(seed, **setting):
         label_cost=setting["label_cost"] / 1.5,
         rng=np.random.default_rng(seed),
     )
-    case.fold = kernels.fold(case.E, apart(case.data) if seed % 2 else np.zeros(0, int))
+    case.fold = kernels.fold(case.E, apart(case.data) if seed % 2 else np.zeros(0, int), case.data)
     case.nothing = kernels.empty_pool(case.N)
     case.pool = case.nothing
     for _ in range(4):
@@ -642,6 +642,9 @@ def test_changed_levels_have_the_entries_of_the_cuts(case):
 # ---------------------------------------------------------------- sparse linear rows
 
 
+NO_DATA = kernels.Data(np.zeros((0, 0)), *[np.zeros(0, int)] * 9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_linear_rows(seed):
     """Among them one without entries, and one that names a coordinate twice."""
@@ -656,11 +659,14 @@ def test_linear_rows(seed):
     np.testing.assert_allclose(sparse.times(theta), matrix @ theta, atol=1e-14)
     np.testing.assert_allclose(sparse.transposed_times(y, E), matrix.T @ y, atol=1e-14)
     for apart, some in (([], slice(None)), ([5, 0], slice(0, 0)), ([1], slice(None)), ([2, 5], [1, 3, 4])):
-        fold, few = kernels.fold(E, np.array(apart, int)), LinearRows([row for row in np.array(rows, object)[some]])
+        fold, few = (
+            kernels.fold(E, np.array(apart, int), NO_DATA),
+            LinearRows([row for row in np.array(rows, object)[some]]),
+        )
         core, side, diagonal = (rng.normal(size=(a, b)) for a, b in ((6, 6), (6, 6), (1, 6)))
         C = fold.n_core
         M = kernels.Folded(core[:C, :C] + core[:C, :C].T, side[C:, :C], diagonal[0, C:])
         before = unfolded(fold, M)
-        few.add_gram(M, fold, D[some])
+        few.add_gram(M, fold.position, D[some])
         expected = before + matrix[some].T @ (D[some, None] * matrix[some])
         np.testing.assert_allclose(unfolded(fold, M), expected, atol=1e-14)

@@ -63,9 +63,9 @@ class LinearRows:
         """sum_r force_r row_r; shape (E,)."""
         return np.bincount(self.index, self.value * force[self.row], E)
 
-    def add_gram(self, M: kernels.Folded, fold: kernels.Fold, D: np.ndarray) -> None:
-        """M += rows' diag(D) rows, in place."""
-        kernels.add_rows_gram(M, fold.position, self.ends, self.index, self.value, D)
+    def add_gram(self, M: kernels.Folded, position: np.ndarray, D: np.ndarray) -> None:
+        """M += rows' diag(D) rows, in place; ``position`` as in ``kernels.Fold``."""
+        kernels.add_rows_gram(M, position, self.ends, self.index, self.value, D)
 
 
 NO_ROWS = LinearRows()

@@ -144,7 +144,7 @@ class Instance:
         self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
         self.bounds = coefficient_bounds(problem, LOG_2)
         self._make_rows()
-        self.fold = kernels.fold(coordinates.E, self._apart())
+        self.fold = kernels.fold(coordinates.E, self._apart(), coordinates.data)
 
     @property
     def number_norm(self) -> Norm:

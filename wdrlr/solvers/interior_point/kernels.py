@@ -99,6 +99,8 @@ class Fold(NamedTuple):
     position: np.ndarray  # (E,): of each coordinate
     order: np.ndarray  # (E,): the coordinate at each position, ascending in the core and apart; lam is in the core
     n_core: int
+    place: np.ndarray  # (levels,): the position of a level's coordinate, -1 for the most common level
+    narrow: np.ndarray  # the positions of the intercept, the numbers and the levels of narrow features
 
 
 class Folded(NamedTuple):
@@ -109,10 +111,13 @@ class Folded(NamedTuple):
     diagonal: np.ndarray  # (E - n_core,)
 
 
-def fold(E: int, apart: np.ndarray) -> Fold:
+def fold(E: int, apart: np.ndarray, data: Data) -> Fold:
     """That of E coordinates with these apart."""
     order = np.concatenate([np.delete(np.arange(E), apart), apart])
-    return Fold(np.argsort(order), order, E - len(apart))
+    position = np.argsort(order)
+    place = np.where(data.column >= 0, position[data.column], -1)
+    narrow = position[np.concatenate([np.arange(1 + data.x.shape[1]), data.narrow])]
+    return Fold(position, order, E - len(apart), place, narrow)
 
 
 class Pairs(NamedTuple):
@@ -210,7 +215,7 @@ def _paying_steps(
     lam: float,
     steps: Steps,
 ) -> None:
-    """Fill in the steps with gain > lam cost along the envelope of each feature from each level (see ``separation``)."""
+    """Fill in the steps along each feature's envelope from each level (see ``separation``) with gain > lam cost."""
     V, start, numbers, target = score.size, steps.start, steps.numbers, steps.target
     start[0] = 0
     q, n_paying = 0, 0
@@ -656,25 +661,6 @@ def _add_rows(
                 result[e] += total[i]
 
 
-def _sum_samples(total: np.ndarray, E: int, data: Data) -> np.ndarray:
-    """sum_i total_i R_i"""
-    result, of_levels = np.zeros(E), np.zeros(len(data.column))
-    result[0] = total.sum()
-    if data.x.shape[1]:
-        result[1 : 1 + data.x.shape[1]] = total @ data.x
-    _add_levels(of_levels, total, data.z)
-    own = data.column >= 0
-    result[data.column[own]] = of_levels[own]
-    return result
-
-
-@jit
-def _add_levels(of_levels: np.ndarray, total: np.ndarray, z: np.ndarray) -> None:
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            of_levels[z[i, j]] += total[i]
-
-
 def raised(
     value: np.ndarray,
     wanted: np.ndarray,
@@ -752,8 +738,7 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
     The diagonal of what is apart is in its last column.
     """
     (N, n), E, C = data.x.shape, len(fold.order), fold.n_core
-    half, of_changes = np.zeros((E, C + 1)), np.zeros((3, E))
-    place = np.where(data.column >= 0, fold.position[data.column], -1)  # of levels
+    half, of_changes, place = np.zeros((E, C + 1)), np.zeros((3, E)), fold.place
     weight, of_lam = np.empty(N), np.empty(N)
     touched, seen = np.empty(E, np.int64), np.zeros(E, np.bool_)
     where, value = np.empty(2 * data.z.shape[1], np.int64), np.empty(2 * data.z.shape[1])
@@ -761,23 +746,34 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
         *(half, weight, of_lam, of_changes, touched, seen, where, value),
         *(data.x, data.z, place, fold.position, pool, t, mult, slack),
     )
-    of_lam = _sum_samples(of_lam, E, data)[fold.order]
-    half[C - 1, :C] += of_lam[:C]
-    half[C:, C - 1] += of_lam[C:]
+    if n:
+        half[C - 1, 1 : 1 + n] += of_lam @ data.x
+    _add_of_lam(half, of_lam, data.z, place)
     if len(data.wide):
         _add_wide(half, weight, data.x, data.z, place, data.wide)
-    own = np.concatenate([np.arange(1 + n), data.narrow])
+    own = fold.narrow
     product = np.zeros((len(own), len(own)))  # its lower triangle
     for first in range(0, N, ROWS_AT_ONCE):
         rows = _weighted_rows(slice(first, first + ROWS_AT_ONCE), weight, data, len(own))
         product += blas.dsyrk(1.0, rows.T).T
-    product[np.diag_indices(len(own))] *= 0.5
-    own = fold.position[own]
+    product.ravel()[:: len(own) + 1] *= 0.5
     if own[-1] + 1 == len(own) and own[0] == 0:  # all of them in order, as a rule
         half[: len(own), : len(own)] += product
     else:
         half[np.ix_(own, own)] += product
     return half
+
+
+@jit
+def _add_of_lam(half: np.ndarray, of_lam: np.ndarray, z: np.ndarray, place: np.ndarray) -> None:
+    """Add sum_i of_lam_i R_i, but for the numbers, in the row of lam."""
+    last = half.shape[1] - 2
+    for i in range(z.shape[0]):
+        half[last, 0] += of_lam[i]
+        for j in range(z.shape[1]):
+            e = place[z[i, j]]
+            if e >= 0:
+                _add(half, last, e, of_lam[i])
 
 
 def _weighted_rows(some: slice, weight: np.ndarray, data: Data, width: int) -> np.ndarray:

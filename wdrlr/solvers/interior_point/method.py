@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from wdrlr.model.certificate import DualPoint, objective
+from wdrlr.model.certificate import DualPoint, Objective, objective
 from wdrlr.model.problem import Problem
 from wdrlr.model.threads import on_one_thread
 from wdrlr.solvers.closed_form import optimal_constant
@@ -132,7 +132,8 @@ def minimise(
                 duals = [] if bounds.dual is None else [as_dual_point(instance, bounds.dual)]
                 told: dict[str, Any] = {"n_rounds": n_steps, "n_cuts": at.pool.n_cuts}
                 if tilt is None:
-                    guess = bounds.best[-1] * instance.problem.radius / (problem.radius or 1.0)  # in its units
+                    lam = bounds.best[-1] * instance.problem.radius / (problem.radius or 1.0)  # in its units
+                    guess = Objective(bounds.upper, 0.0, lam)
                     solution = certified(problem, b, duals, tol, guess=guess, **told)
                 else:
                     solution = certified_tilted(problem, b, duals, tilt, **told)

@@ -103,12 +103,13 @@ def linearise(instance: Instance, at: Iterate) -> Newton:
     n_pairs = max(int(several.sum() + live.sum()) + 2 * len(instance.penalties), 1)
 
     M = kernels.gram(fold, data, at.pool, slope, at.cuts.multiplier, at.cuts.slack)
-    at.rows.add_gram(M, fold, at.limits.weight)
+    at.rows.add_gram(M, fold.position, at.limits.weight)
     if instance.curved:
         _add_curvature(M.core, instance, at)
     D_above, D_below = at.above.weight, at.below.weight
-    instance.penalised.add_gram(M, fold, 4 * D_above * D_below / (D_above + D_below))
-    diagonal = np.concatenate([np.diag(M.core), M.diagonal])
+    if len(D_above):
+        instance.penalised.add_gram(M, fold.position, 4 * D_above * D_below / (D_above + D_below))
+    diagonal = np.concatenate([M.core.diagonal(), M.diagonal])
     diagonal[fold.order < instance.coordinates.n_scores] += at.ridge * n_pairs * at.tau
     diagonal[~used[fold.order]] = 1.0
     scale = np.sqrt(np.maximum(diagonal, 1e-30))
