@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit
 
 from tests.instances import COSTS, random_coefficients, random_costs
-from wdrlr.model.certificate import objective
+from wdrlr.model.certificate import Objective, objective
 from wdrlr.model.encoding import level_matrix
 from wdrlr.model.metric import ground_metric
 from wdrlr.model.problem import Problem
@@ -136,7 +136,10 @@ def test_the_objective_is_never_raised(coding, limits):
         problem, b = small(seed, coding=coding, **limits)
         if problem.any_code and coding == "onehot":
             continue
-        moved = settle(problem, b)[0]
+        moved, found = settle(problem, b)
+        for value in (0.0, found.value, 10.0):  # what a solver says of the objective saves evaluations at most
+            again, evaluated = settle(problem, b, Objective(value, 0.0, 1.0))
+            assert (again == moved).all() and evaluated.value == pytest.approx(found.value, rel=1e-12)
         assert objective(problem, moved)[0] <= objective(problem, b)[0] + 1e-14
         assert (problem.feasible(moved) == moved).all()
         np.testing.assert_allclose(problem.decision(moved), problem.decision(b), atol=1e-12)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.instances import random_problem
-from wdrlr.model.certificate import Certificate, check
+from wdrlr.model.certificate import Certificate, Objective, check
 from wdrlr.model.cuts import all_cuts
 from wdrlr.model.encoding import level_matrix
 from wdrlr.model.metric import GroundMetric
@@ -58,6 +58,17 @@ def test_the_constant_model_is_good_enough_within_the_tolerance(solved):
     assert (certified(problem, b, points, 0.99 * excess).b == b).all()
     assert (certified(problem, b, points, 1.01 * excess).b == constant).all()
     assert (certified(problem, b, points, 1.01 * excess, keep_residue=True).b == b).all()
+
+
+def test_what_a_solver_says_of_the_objective_changes_nothing(solved):
+    problem, b, points = solved
+    for tol in (1e-6, 1.0):  # with the second one the constant model is good enough
+        found = certified(problem, b, points, tol)
+        assert (found.b == (best_constant(problem) if tol == 1.0 else b)).all()
+        for value in (0.0, found.upper, 10.0):
+            again = certified(problem, b, points, tol, guess=Objective(value, 0.0, 0.9 * found.lam))
+            assert (again.b == found.b).all()
+            assert (again.upper, again.lower) == pytest.approx((found.upper, found.lower), rel=1e-12)
 
 
 def test_coefficients_worse_than_the_constant_model_give_way_without_any_proof():
