@@ -31,8 +31,8 @@ def choices(**cells):
 def test_the_sentences_follow_the_verdicts():
     said = list(referee.describe(judged(), choices()))
     n = len(CLAIMS)
-    assert said[0] == f"As in the authors' code, of {n} claims: holds {n - 1}, fails 1."
-    assert said[1] == "As in the paper's text, of 1 claims: not computed 1."
+    assert said[0] == f"As in the authors' code, {n - 1} of {n} claims hold, 1 fail."
+    assert said[1] == "As in the paper's text, 0 of 1 claims hold, 1 are not computed."
     assert said[2].startswith(f"What survives: {CLAIMS[1].text}; ") and f" {CLAIMS[0].text};" not in said[2]
     assert said[3] == "What hangs on a choice that the paper does not state: nothing."
     assert said[4] == f"MT's flip cost alone (a flip costs 1) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."

@@ -20,6 +20,8 @@ from wdrlr.paper.claims import (
 )
 from wdrlr.paper.paths import figures_folder, project_root
 
+OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "are undecided", NOT_COMPUTED: "are not computed"}
+
 
 def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     """What a referee would say of the claims, one sentence or list a line.
@@ -29,11 +31,7 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     judged, choices
         The results of `judge_claims` and `judge_choices`.
     """
-    for protocol, words in (("code", "As in the authors' code"), ("paper", "As in the paper's text")):
-        own = judged[judged[f"verdict_{protocol}"] != ""]
-        counts = own[f"verdict_{protocol}"].value_counts()
-        order = [one for one in (HOLDS, IN_PART, FAILS, UNDECIDED, NOT_COMPUTED) if one in counts]
-        yield f"{words}, of {len(own)} claims: {', '.join(f'{one} {counts[one]}' for one in order)}."
+    yield from count_verdicts(judged)
     of_code = judged.set_index("claim")
     survives = of_code.index[of_code["verdict_code"] == HOLDS]
     yield f"What survives: {_listed(survives)}."
@@ -47,6 +45,14 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     for row in judged[judged["place"] == "Abstract"].itertuples():
         if row.sure_code:
             yield f"{row.sure_code[0].upper()}{row.sure_code[1:]}."
+
+
+def count_verdicts(judged: pd.DataFrame) -> Iterator[str]:
+    """How many of the claims hold under each protocol, one sentence a line."""
+    for protocol, words in (("code", "As in the authors' code"), ("paper", "As in the paper's text")):
+        verdicts = judged.loc[judged[f"verdict_{protocol}"] != "", f"verdict_{protocol}"]
+        others = [f", {n} {verb}" for one, verb in OTHERWISE.items() if (n := (verdicts == one).sum())]
+        yield f"{words}, {(verdicts == HOLDS).sum()} of {len(verdicts)} claims hold{''.join(others)}."
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -93,11 +93,22 @@ def describe_losses(losses: pd.DataFrame, slopes: Sequence[float], radius: float
     yield f"kink at x = {at:.4f}: the slope of worst_case_loss is {before:.4f} before it and {after:.4f} after it"
 
 
+def _moves(losses: pd.DataFrame) -> list[float]:
+    """By how much the second part of the worst-case loss moves with x, in each case."""
+    return [np.ptp(losses[f"worst_case_loss{case}"] - losses["plain_loss"]) for case in CASES]
+
+
+def theorem_3(losses: pd.DataFrame) -> bool:
+    """Whether the second part of the worst-case loss moves with x, as no regulariser does, but only with a category."""
+    with_category, without = _moves(losses)
+    return bool(with_category > 1e-6 > without)
+
+
 def judge_losses(losses: pd.DataFrame) -> str:
-    """Whether the second part of the worst-case loss moves with x, as no regulariser does."""
-    with_category, without = (np.ptp(losses[f"worst_case_loss{case}"] - losses["plain_loss"]) for case in CASES)
+    """Whether `theorem_3` holds, with the numbers."""
+    with_category, without = _moves(losses)
     return (
-        f"Theorem 3 {'holds' if with_category > 1e-6 > without else 'does not hold'} here: what is added to the plain "
+        f"Theorem 3 {'holds' if theorem_3(losses) else 'does not hold'} here: what is added to the plain "
         f"loss moves by {with_category:.3f} with x; without the category by {without:.1e}, as the remark says."
     )
 

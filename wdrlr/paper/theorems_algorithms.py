@@ -44,20 +44,25 @@ def bounds_by_round(n_features: Sequence[int], seed: int) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[["m", "round", "lower", "upper", "optimum_lower", "optimum_upper"]]
 
 
+def theorem_4(of_m: pd.DataFrame, accuracy: float = 1e-7) -> bool:
+    """Whether the bounds of a run are monotone, enclose the optimum and close, up to an accuracy."""
+    last = of_m.iloc[-1]
+    monotone = len(of_m) == 1 or (of_m["lower"].diff().min() >= -accuracy and of_m["upper"].diff().max() <= accuracy)
+    below = (of_m["lower"] <= of_m["optimum_upper"] + accuracy).all()
+    above = (of_m["upper"] >= of_m["optimum_lower"] - accuracy).all()
+    return bool(monotone and below and above and last["upper"] - last["lower"] <= 1e-6)
+
+
 def describe_bounds(bounds: pd.DataFrame, accuracy: float = 1e-7) -> Iterator[str]:
-    """Whether the bounds are monotone, enclose the optimum and close, up to an accuracy; one sentence per line."""
+    """The bounds of each run, and in how many `theorem_4` holds; one sentence per line."""
     verdicts = []
     for m, of_m in bounds.groupby("m"):
-        last = of_m.iloc[-1]
-        monotone = (of_m["lower"].diff().min() >= -accuracy) & (of_m["upper"].diff().max() <= accuracy)
-        enclosing = (of_m["lower"] <= of_m["optimum_upper"] + accuracy) & (
-            of_m["upper"] >= of_m["optimum_lower"] - accuracy
-        )
-        gap = last["upper"] - last["lower"]
-        verdicts.append(bool(monotone or len(of_m) == 1) and enclosing.all() and gap <= 1e-6)
+        verdicts.append(theorem_4(of_m, accuracy))
+        first, last = (of_m["upper"].iloc[end] - of_m["lower"].iloc[end] for end in (0, -1))
+        fall = max(0.0, -of_m["lower"].diff().min())
         yield (
-            f"m = {m}: {len(of_m)} rounds, from a gap of {of_m['upper'].iloc[0] - of_m['lower'].iloc[0]:.1e} to "
-            f"{gap:.1e}; the lower bound falls by at most {max(0.0, -of_m['lower'].diff().min()):.1e} in a round"
+            f"m = {m}: {len(of_m)} rounds, from a gap of {first:.1e} to {last:.1e}; the lower bound falls by at most "
+            f"{fall:.1e} in a round"
         )
     if all(verdicts):
         yield (
@@ -124,17 +129,26 @@ def _values_of_all(problem: Problem, b: np.ndarray, lam: float) -> np.ndarray:
     return log_loss(-problem.y[:, None] * f) - lam * problem.metric.level_changes(m)[n_changes]
 
 
-def describe_separations(timed: pd.DataFrame) -> Iterator[str]:
-    """Whether Algorithm 2 found the maximum, and how its seconds grow with m; one sentence per line."""
-    compared = timed.dropna()
+def _power_of_features(timed: pd.DataFrame) -> float:
+    """The power of m in the seconds of Algorithm 2, at the largest m."""
     largest = timed[timed["m"] >= timed["m"].max() / 8]
-    power = np.polyfit(np.log(largest["m"]), np.log(largest["seconds"]), 1)[0]
+    return float(np.polyfit(np.log(largest["m"]), np.log(largest["seconds"]), 1)[0])
+
+
+def theorem_5(timed: pd.DataFrame) -> bool:
+    """Whether Algorithm 2 found the maximum, at a cost of the order m^2 or less; allows for the timing's scatter."""
+    return bool(timed["difference"].max() <= 1e-12 and _power_of_features(timed) <= 2.2)
+
+
+def describe_separations(timed: pd.DataFrame) -> Iterator[str]:
+    """How near Algorithm 2 is to the maximum, how its seconds grow with m, and `theorem_5`; one sentence per line."""
+    compared, power = timed.dropna(), _power_of_features(timed)
     dearest = compared[compared["m"] >= compared["m"].max() / 2]  # those of few points take the time of the calls
     factor = np.exp(np.polyfit(dearest["m"], np.log(dearest["brute_force_seconds"]), 1)[0])
     off = compared["difference"].max()
     yield f"{len(compared)} comparisons with brute force, largest difference {off:.1e}"
     yield f"seconds of Algorithm 2: power {power:.2f} of m at the largest m; brute force: times {factor:.2f} a feature"
-    if off <= 1e-12 and power <= 2.2:  # allows for the timing's scatter
+    if theorem_5(timed):
         yield "Theorem 5 holds here: the constraint found is a most violated one, at a cost of at most the order m^2."
     else:
         yield "Theorem 5 does not hold here: " + (
@@ -189,15 +203,24 @@ def _worst_expectation(loss: np.ndarray, distance: np.ndarray, radius: float) ->
     return float(-found.fun)
 
 
+def _off_optimum(solved: pd.DataFrame) -> float:
+    return float((solved["optimum"] - solved["worst_case"]).abs().max())
+
+
+def theorem_2(solved: pd.DataFrame) -> bool:
+    """Whether the worst-case expectation answers the integer programs."""
+    return _off_optimum(solved) <= 1e-6
+
+
 def describe_integer_programs(solved: pd.DataFrame) -> Iterator[str]:
-    """Whether the worst-case expectation answers the integer programs; one sentence per line."""
-    off = (solved["optimum"] - solved["worst_case"]).abs().max()
+    """How near the worst-case expectation is to the optimum, and `theorem_2`; one sentence per line."""
+    off = _off_optimum(solved)
     too_small = (solved["small_radius"] < solved["optimum"] - 1e-6).sum()
     yield (
         f"{len(solved)} integer programs, {solved['feasible'].sum()} of them feasible: the worst-case expectation is "
         f"the optimum (or -M) up to {off:.1e}; at radius 1 it is below in {too_small}"
     )
-    verdict = "holds" if off <= 1e-6 else "does not hold"
+    verdict = "holds" if theorem_2(solved) else "does not hold"
     yield (
         f"Theorem 2 (i), the reduction, {verdict} in these instances, if the radius is at least the largest distance, "
         "and M above any |c.chi|; (ii), polynomial time for the log-loss, rests on Theorem 5."

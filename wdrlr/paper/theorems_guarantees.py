@@ -68,6 +68,12 @@ def _power(of_N: pd.Series) -> float:
     return float(np.polyfit(np.log(of_N.index.to_numpy(dtype=float)), np.log(of_N.to_numpy(dtype=float)), 1)[0])
 
 
+def theorem_6(needed: pd.DataFrame, n_features: int, share: float, seed: int) -> bool:
+    """Whether the radius needed falls at least as fast as the theorem's, by the whole 95 % interval."""
+    low, _ = fitted_rate(needed, share, seed)[2]
+    return bool(low <= -1 / max(n_features + 1, 2))
+
+
 def describe_rate(needed: pd.DataFrame, n_features: int, share: float, seed: int) -> Iterator[str]:
     """The fitted power of N beside those of Theorem 6; one sentence per line."""
     quantiles, power, (low, high) = fitted_rate(needed, share, seed)
@@ -75,7 +81,7 @@ def describe_rate(needed: pd.DataFrame, n_features: int, share: float, seed: int
     general = 1 / max(n_features + 1, 2)
     yield f"radius at which the guarantee holds in {100 * share:.0f} % of the runs: {radii}"
     yield f"it falls as N to the power {power:.2f} (95 % interval {low:.2f} to {high:.2f})"
-    holds = low <= -general
+    holds = theorem_6(needed, n_features, share, seed)
     yield (
         f"Theorem 6 {'holds' if holds else 'does not hold'} here: a radius of the order N^-{general:.2f} is "
         f"{'enough, and ' if holds else 'not enough, '}"
@@ -121,9 +127,19 @@ def consistency_fits(sizes: Sequence[int], factor: float, n_features: int, n_run
     return pd.DataFrame(rows, columns=["N", "run", "worst_case", "true", "distance", "gap"])
 
 
+def _means_by_size(fits: pd.DataFrame) -> pd.DataFrame:
+    return fits.assign(worst_case=fits["worst_case"].abs()).groupby("N")[["worst_case", "true", "distance"]].mean()
+
+
+def theorem_7(fits: pd.DataFrame) -> bool:
+    """Whether losses and coefficients come to less than half their distance from the optimum, first N to last."""
+    means = _means_by_size(fits)
+    return bool((means.iloc[-1] < means.iloc[0] / 2).all())
+
+
 def describe_consistency(fits: pd.DataFrame, factor: float) -> Iterator[str]:
-    """How fast the losses and the coefficients converge; one sentence per line."""
-    means = fits.assign(worst_case=fits["worst_case"].abs()).groupby("N")[["worst_case", "true", "distance"]].mean()
+    """How fast the losses and the coefficients converge, and `theorem_7`; one sentence per line."""
+    means = _means_by_size(fits)
     first, last = means.index[0], means.index[-1]
     names = {"worst_case": "worst-case loss", "true": "true loss", "distance": "coefficients"}
     for column, name in names.items():
@@ -131,10 +147,9 @@ def describe_consistency(fits: pd.DataFrame, factor: float) -> Iterator[str]:
             f"{name}: mean distance from the optimum {means[column].iloc[0]:.4f} at N = {first}, "
             f"{means[column].iloc[-1]:.4f} at N = {last}; power {_power(means[column]):.2f} of N"
         )
-    falls = bool((means.iloc[-1] < means.iloc[0] / 2).all())
     yield (
-        f"Theorem 7's conclusion {'holds' if falls else 'is not seen'} here at radius {factor:g} / sqrt(N), which is "
-        "smaller than its assumptions ask for: with confidences whose sum is finite the radius has a factor "
+        f"Theorem 7's conclusion {'holds' if theorem_7(fits) else 'is not seen'} here at radius {factor:g} / sqrt(N), "
+        "which is smaller than its assumptions ask for: with confidences whose sum is finite the radius has a factor "
         "sqrt(log N) more."
     )
 
@@ -219,6 +234,11 @@ def growth_of_loss(distances: Sequence[float]) -> pd.DataFrame:
     )
 
 
+def theorem_8(atoms: pd.DataFrame) -> bool:
+    """Whether all suprema are attained, by N + 1 atoms at most."""
+    return bool((atoms["atoms"] <= atoms["N"] + 1).all() and atoms["attained"].all())
+
+
 def describe_atoms(atoms: pd.DataFrame, growth: pd.DataFrame) -> Iterator[str]:
     """Numbers of atoms, where the supremum is attained, and what the cited condition needs; one sentence per line."""
     for n, of_n in atoms.groupby("n"):
@@ -232,10 +252,9 @@ def describe_atoms(atoms: pd.DataFrame, growth: pd.DataFrame) -> Iterator[str]:
         f"{growth['sublinear'].iloc[-1]:.1f} at d = {growth['distance'].iloc[-1]:.0e} and grows without limit"
     )
     few = (atoms["atoms"] <= atoms["N"] + 1).all()
-    without = atoms.loc[atoms["n"] == 0, "attained"].all()
     missed = (~atoms.loc[atoms["n"] > 0, "attained"]).sum()
     yield (
-        f"Theorem 8 {'holds' if without and few else 'does not hold'} for n = 0; for n >= 1 it "
+        f"Theorem 8 {'holds' if theorem_8(atoms[atoms['n'] == 0]) else 'does not hold'} for n = 0; for n >= 1 it "
         f"{'does not hold: ' if missed else 'holds: '}the supremum is not attained in {missed} of "
         f"{(atoms['n'] > 0).sum()} optimal fits. The growth condition allows the loss to grow as fast as the "
         "distance; existence needs slower growth, or none of the radius left for moving numbers. What holds: "
