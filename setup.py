@@ -1,4 +1,4 @@
-"""What follows from the address in pyproject.toml: the URLs, which docs/conf.py reads too, and those of pictures."""
+"""What follows from the address in pyproject.toml: the URLs, which docs/conf.py reads too, and the README's links."""
 
 import re
 import tomllib
@@ -20,7 +20,8 @@ if repository:
         "Documentation": f"https://{owner.lower()}.github.io/{name}/",
         "Binder": f"https://mybinder.org/v2/gh/{owner}/{name}/HEAD?labpath=notebooks%2Ftutorial.ipynb",
     }
-    readme = re.sub(r"(!\[[^]]*\]\()(?!https:)", rf"\g<1>{repository}/raw/HEAD/", readme)
+    readme = re.sub(r"(!\[[^]]*\]\()(?!https:|#)", rf"\g<1>{repository}/raw/HEAD/", readme)
+    readme = re.sub(r"((?<!!)\[[^]]*\]\()(?!https:|#)", rf"\g<1>{repository}/blob/HEAD/", readme)
 
 if __name__ == "__main__":
     from setuptools import setup

@@ -178,6 +178,7 @@ def test_all_addresses_follow_from_one(project, tmp_path, address):
     metadata = project_wheel_metadata(with_address(project, tmp_path, address), isolated=False)
     urls = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
     picture = re.search(r"!\[[^]]*\]\((.*?)\)", metadata.get_payload())[1]
+    links = re.findall(r"(?<!!)\[[^]]*\]\((.*?)\)", metadata.get_payload())
     settings = ("html_baseurl", "html_theme_options")
     code = f"import runpy; conf = runpy.run_path('docs/conf.py'); print(*map(conf.get, {settings}), sep='\\n')"
     pages, theme = run(sys.executable, "-c", code, cwd=tmp_path).splitlines()
@@ -186,6 +187,9 @@ def test_all_addresses_follow_from_one(project, tmp_path, address):
         assert urls == {} and picture == "figures/figure3_all_code.png"
         return
     assert (ROOT / picture.removeprefix(f"{ADDRESS}/raw/HEAD/")).is_file() and picture.startswith(ADDRESS)
+    files = [link.removeprefix(f"{ADDRESS}/blob/HEAD/").partition("#")[0] for link in links]
+    assert all(link.startswith("https://") for link in links)
+    assert {"notebooks/claims.ipynb", "docs/newcomer.py"} <= {file for file in files if (ROOT / file).is_file()}
     assert (ROOT / urls["Changelog"].removeprefix(f"{ADDRESS}/blob/HEAD/")).is_file()
     assert urls["Repository"] == ADDRESS and urls["Documentation"] == "https://some.one.github.io/robust/"
     assert pages == urls["Documentation"] and f"'source_repository': '{ADDRESS}'" in theme and urls["Binder"] in theme
