@@ -18,7 +18,7 @@ table1: .venv/installed  ## A piece of Table 1, from raw data: DATASET, SPLITS
 	@echo "In $(OUT)/: the executed notebook, the table as csv and LaTeX, and results/ with a row for every fit."
 
 test: .venv/installed lint  ## All tests; WDRLR_DATA adds those of the data sets that are not shipped
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -61,19 +61,18 @@ def test_large_coefficients_do_not_overflow():
     assert np.isfinite(worst.value).all()
 
 
-def enumerated_with_costs(problem, b, lam, i, flip):
-    values = []
-    for z, of_label in enumerated_points(problem):
-        cost = cost_by_hand(problem, i, z, of_label)
-        if of_label == flip and np.isfinite(cost):
-            values.append(np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, z)) - lam * cost)
-    return max(values)
+def losses_and_costs(problem, b, i, flip):
+    """Of all z, with that label, of a finite cost; an array with two rows."""
+    points = [z for z, of_label in enumerated_points(problem) if of_label == flip]
+    pairs = [(f_by_hand(problem, b, i, z), cost_by_hand(problem, i, z, flip)) for z in points]
+    f, cost = np.array([pair for pair in pairs if np.isfinite(pair[1])]).T
+    return np.array([np.logaddexp(0, -flip * problem.y[i] * f), cost])
 
 
-def assert_worst(problem, b, lam, worst, flip):
+def assert_worst(problem, b, lam, worst, flip, enumerated):
     """It has the value of the worst of all z with a finite cost, and so has its z."""
-    for i in range(problem.n_samples):
-        assert worst.value[i] == pytest.approx(enumerated_with_costs(problem, b, lam, i, flip), abs=1e-12)
+    for i, (losses, costs) in enumerate(enumerated):
+        assert worst.value[i] == pytest.approx((losses - lam * costs).max(), abs=1e-12)
         value = np.logaddexp(0, -flip * problem.y[i] * f_by_hand(problem, b, i, worst.z[i]))
         cost = cost_by_hand(problem, i, worst.z[i], flip)
         assert value - lam * cost == pytest.approx(worst.value[i], abs=1e-12)
@@ -89,9 +88,10 @@ def test_separation_with_costs_equals_enumeration(kind, n_levels):
         if seed % 5 == 0:
             b = np.round(b)  # ties
         for flipped, flip in ((False, 1.0), (True, -1.0)):
+            enumerated = [losses_and_costs(problem, b, i, flip) for i in range(problem.n_samples)]
             for lam in (0.0, 0.05, 0.3, 1.0, 7.0):
                 worst = most_violated(problem, b, lam, flipped)
-                assert_worst(problem, b, lam, worst, flip)
+                assert_worst(problem, b, lam, worst, flip, enumerated)
 
 
 @pytest.mark.parametrize("kind", [None, "features", "fixed"])
@@ -102,9 +102,10 @@ def test_separation_over_codes_equals_enumeration(kind, n_levels):
         problem = random_problem(seed, N=5, n_levels=n_levels, costs=kind, coding="pm1", any_code=True)
         b = random_coefficients(problem, seed)
         for flipped, flip in ((False, 1.0), (True, -1.0)):
+            enumerated = [losses_and_costs(problem, b, i, flip) for i in range(problem.n_samples)]
             for lam in (0.0, 0.3, 1.0):
                 worst = most_violated(problem, b, lam, flipped)
-                assert_worst(problem, b, lam, worst, flip)
+                assert_worst(problem, b, lam, worst, flip, enumerated)
                 label = -flip * problem.y
                 rows = problem.design(np.arange(problem.n_samples), worst.z)
                 assert np.allclose(label * (rows @ b), worst.argument)
