@@ -250,14 +250,14 @@ def test_the_lower_bound_holds_beyond_what_a_solver_reaches():
     """Numbers that may not move, two clusters a millionth apart: the infimum 0 is far beyond the coefficients."""
     numbers = pd.DataFrame({"x": [1.0, 1.0 + 1e-6, -1.0, 1.0 + 2e-6, 1.0 + 3e-6, 3.0], "b": list("pqqppq")})
     y = [0, 0, 0, 1, 1, 1]
-    options = {"label_cost": np.inf, "feature_costs": {"x": np.inf}}
+    options = {"label_cost": np.inf, "feature_costs": {"x": np.inf}, "max_iter": 100}
     with pytest.warns(SeparableDataWarning), pytest.warns(ConvergenceWarning, match="only certified to"):
         model = WassersteinLogisticRegression(radius=0.1, **options).fit(numbers, y)
     assert model.lower_bound_ <= 0.0 < model.gap_ == pytest.approx(model.objective_, abs=1e-6)
     with pytest.warns(SeparableDataWarning) as caught, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("always", SeparableDataWarning)
-        path = fit_path(numbers, y, [0.1, 0.2], label_costs=[1.0, np.inf], feature_costs={"x": np.inf})
+        path = fit_path(numbers, y, [0.1, 0.2], label_costs=[1.0, np.inf], feature_costs={"x": np.inf}, max_iter=100)
     assert len(caught) == 1
     assert (path["lower_bound"] <= 0.0).tolist() == [False, False, True, True]
 

@@ -41,12 +41,12 @@ def test_blocks_are_all_rows_in_order(n_rows, width, most, count):
     assert max(sizes) - min(sizes) <= 1
 
 
-def seen_by_blocks(count):
+def seen_by_blocks(count, patience=10.0):
     """What ``in_blocks`` returns for so many blocks: their numbers, and the number of threads that took part."""
     together, names = threading.Barrier(count), set()
 
     def work(rows):
-        together.wait(timeout=10)  # all of them run at the same time, or none does
+        together.wait(timeout=patience)  # all of them run at the same time, or none does
         names.add(threading.get_ident())
         return rows.start
 
@@ -57,10 +57,10 @@ def test_blocks_run_at_a_time_and_are_put_together_in_order():
     with threads(3):
         assert seen_by_blocks(3) == ([0, 1, 2], 3)
         with threads(1), pytest.raises(threading.BrokenBarrierError):
-            seen_by_blocks(2)
+            seen_by_blocks(2, patience=0.2)
         assert seen_by_blocks(2) == ([0, 1], 2)
     with pytest.raises(threading.BrokenBarrierError):
-        seen_by_blocks(2)
+        seen_by_blocks(2, patience=0.2)
 
 
 def n_threads(n_jobs=None):
