@@ -7,7 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -142,19 +141,3 @@ def test_public_names_and_the_version():
     assert wdrlr.__version__ == importlib.metadata.version("wdrlr")
     with pytest.raises(AttributeError, match="attribute nothing"):
         wdrlr.nothing  # noqa: B018
-
-
-def test_the_table_of_the_readme_is_that_of_the_results():
-    table = pd.read_csv(ROOT / "figures" / "table1_all_code.csv").set_index(["dataset", "method"])
-    columns = ["LR", "DRO_kappa_1", "DRO_kappa_m", "r-DRO_kappa_1", "r-DRO_kappa_m"]
-    complete = table[table["n_splits"] == 100]
-    assert len(complete)
-    for dataset in complete.index.unique("dataset"):
-        cells = [
-            f"{complete.loc[(dataset, c), 'ours']:.2f} ({complete.loc[(dataset, c), 'paper']:.2f})" for c in columns
-        ]
-        assert f"| {dataset} | {' | '.join(cells)} |" in (ROOT / "README.md").read_text()
-    others = table[table["n_splits"] < 100]
-    said = re.search(r"the other sets with (\d+) splits: ([^.]*)\.", (ROOT / "README.md").read_text())
-    assert set(others["n_splits"]) == {int(said[1])}
-    assert set(others.index.unique("dataset")) == set(said[2].split(", "))

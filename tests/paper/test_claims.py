@@ -104,7 +104,9 @@ def test_averages():
     assert found.verdict == HOLDS and "LR 12.00, DRO 20.00 / 11.00 %" in found.ours
     bad = good | {"r-LR": 10}
     found = claims.judge_averages(splits_of(made_up({name: bad for name in datasets})))
-    assert found.verdict == IN_PART and "that of r-LR, with other splits in 100 % of the draws" in found.sure
+    assert found.verdict == IN_PART and found.sure.startswith(
+        "r-LR has the lowest mean error over all 14, with other splits in 100 % of the draws"
+    )
     assert claims.judge_averages(splits_of(made_up({name: bad | {"LR": 10} for name in datasets}))).verdict == FAILS
 
 

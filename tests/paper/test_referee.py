@@ -7,6 +7,7 @@ import pytest
 from wdrlr.paper import referee
 from wdrlr.paper.claims import CLAIMS, COLUMNS, FAILS, HOLDS, NOT_COMPUTED
 from wdrlr.paper.methods import METHODS
+from wdrlr.paper.printed import published_values
 
 ROOT = Path(__file__).parents[2]
 STORED = [referee.read_table(ROOT / "figures", stem) for stem in ("claims", "claims_choices")]
@@ -33,7 +34,7 @@ def test_the_sentences_follow_the_verdicts():
     n = len(CLAIMS)
     assert said[0] == f"As in the authors' code, {n - 1} of {n} claims hold, 1 fail."
     assert said[1] == "As in the paper's text, 0 of 1 claims hold, 1 are not computed."
-    assert said[2].startswith(f"What survives: {CLAIMS[1].text}; ") and f" {CLAIMS[0].text};" not in said[2]
+    assert said[2].startswith(f"What survives: “{CLAIMS[1].text}”; ") and f"“{CLAIMS[0].text}”" not in said[2]
     assert said[3] == "What hangs on a choice that the paper does not state: nothing."
     assert said[4] == f"MT's flip cost alone (a flip costs 1) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
     assert len(said) == 5
@@ -41,10 +42,10 @@ def test_the_sentences_follow_the_verdicts():
 
 def test_a_turned_verdict_and_the_best_mean_are_said():
     of_all = judged()
-    of_all.loc[of_all["place"] == "Abstract", "sure_code"] = "the best mean over all 14 is that of r-LR"
+    of_all.loc[of_all["place"] == "Abstract", "sure_code"] = "r-LR has the lowest mean error over all 14"
     said = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties")))
-    assert said[3] == f"What hangs on a choice that the paper does not state: {CLAIMS[0].text} (a flip costs 1)."
-    assert said[-1] == "The best mean over all 14 is that of r-LR."
+    assert said[3] == f"What hangs on a choice that the paper does not state: “{CLAIMS[0].text}” (if a flip costs 1)."
+    assert said[-1] == "r-LR has the lowest mean error over all 14."
     assert not [one for one in said if "flip cost alone" in one]
 
 
@@ -55,13 +56,25 @@ def test_the_table_has_a_line_for_each_claim():
     assert "**fails**: \\|z\\| | **not computed** |" in lines[2] and "[table1](x/table1.ipynb#is-it-so)" in lines[2]
 
 
+def test_the_table_of_errors_names_fewer_splits():
+    table = published_values("table1").rename(columns={"value": "paper"}).assign(n_splits=100)
+    table = table.assign(ours=table["paper"] + 0.25)
+    table.loc[table["dataset"] == "car", "n_splits"] = 20
+    lines = referee.errors_to_markdown(table).splitlines()
+    assert lines[0].startswith("| test error in % (the paper) | LR | DRO (κ = 1) |") and len(lines) == 2 + 14
+    assert lines[2].startswith("| breast-cancer | 29.81 (29.56) | 29.40 (29.15) |")
+    assert {line.count("|") for line in lines} == {8} and sum(
+        line.startswith("| car, 20 splits |") for line in lines
+    ) == 1
+
+
 def test_a_page_is_replaced_between_its_markers_only():
-    start, end = referee.MARKERS
+    start, end = referee.markers("claims")
     page = f"before\n{start}old\n{end}\nafter"
-    assert referee.insert(page, "new\n") == f"before\n{start}new\n{end}\nafter"
+    assert referee.insert(page, "new\n", "claims") == f"before\n{start}new\n{end}\nafter"
     for broken in ("", start, f"{end}{start}", f"{page}{page}"):
         with pytest.raises(ValueError, match="must have <!-- claims"):
-            referee.insert(broken, "new")
+            referee.insert(broken, "new", "claims")
 
 
 def test_saved_tables_are_read_as_they_were(tmp_path):
@@ -75,13 +88,14 @@ def test_saved_tables_are_read_as_they_were(tmp_path):
 
 
 def test_the_tables_of_the_readme_and_of_the_site_are_those_of_the_results():
-    markdown = referee.to_markdown(*STORED)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert referee.insert(readme, markdown) == readme, "run make claims"
-    assert readme.index(markdown) < min(readme.find(f"\n{mark}") for mark in ("![", "| test error"))
+    assert referee.with_results(readme, ROOT / "figures") == readme, "run make claims"
+    start, end = (marker.strip() for marker in referee.markers("claims"))
+    assert readme.index(start) < min(readme.find(f"\n{mark}") for mark in ("![", "| test error"))
     page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    start, end = (marker.strip() for marker in referee.MARKERS)
-    assert f'```{{include}} ../README.md\n:start-after: "{start}"\n:end-before: "{end}"\n' in page
+    heading = "## Do the paper's claims hold?"
+    assert f'```{{include}} ../README.md\n:start-after: "{heading}"\n:end-before: "{end}"\n' in page
+    assert readme.index(heading) < readme.index(start)
     assert page.index("{include}") < page.index("{toctree}")
     assert (ROOT / "figures" / "claims.md").read_text(encoding="utf-8") == referee.to_markdown(*STORED, "../notebooks")
 

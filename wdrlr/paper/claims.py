@@ -201,9 +201,9 @@ def judge_averages(splits: Splits) -> Finding:
     return Finding(
         _averages(dict(zip(NAMES, ours, strict=True))),
         verdict(*states),
-        f"the best mean over all {len(splits.samples)} is that of {label_of(NAMES[best])}, with other splits in "
-        f"{100 * (again.argmin(axis=1) == best).mean():.0f} % of the draws; the leads over LR and r-LR are then "
-        f"{' and '.join(ranges)}",
+        f"{label_of(NAMES[best])} has the lowest mean error over all {len(splits.samples)}, with other splits in "
+        f"{100 * (again.argmin(axis=1) == best).mean():.0f} % of the draws; DRO's lead over LR is then {ranges[0]} "
+        f"points, r-DRO's over r-LR {ranges[1]}",
     )
 
 
@@ -240,7 +240,7 @@ def judge_values(splits: Splits) -> Finding:
     return Finding(
         f"{n - n_far} of {n} within two standard errors",
         judge_far(n_far, n),
-        f"by chance {(1 - by_chance) * n:.0f} would be",
+        f"{(1 - by_chance) * n:.0f} expected by chance",
     )
 
 
@@ -321,7 +321,8 @@ def judge_in_samples(summary: pd.DataFrame) -> Finding:
     def judge(of_cost: pd.DataFrame) -> tuple[str, str]:
         numbers = growth_numbers(of_cost)
         a, b = numbers["power of N, monolithic program"], numbers["power of N, scheme, at the same N"]
-        return f"power of N {a:.2f} and {b:.2f}", _if_known(abs(a - b), abs(a - b) <= SIMILAR)
+        sizes = f"the {numbers['sizes in N that both ended']} N that both end"
+        return f"seconds as N^{a:.2f} and N^{b:.2f} ({sizes})", _if_known(abs(a - b), abs(a - b) <= SIMILAR)
 
     return _by_kappa(summary, judge)
 
@@ -344,7 +345,7 @@ def judge_scheme(summary: pd.DataFrame) -> Finding:
         numbers = growth_numbers(of_cost)
         N, m = numbers["power of N, scheme, at all N"], numbers["power of m, scheme"]
         in_time, sizes = numbers["sizes whose median ended in time, scheme"], numbers["sizes, scheme"]
-        text = f"power of N {N:.2f}, of m {m:.2f}; {in_time} of {sizes} sizes in time"
+        text = f"seconds as N^{N:.2f} (all N) and m^{m:.2f}; {in_time} of {sizes} sizes in time"
         powers = (_if_known(power, power <= GRACEFUL) for power in (N, m))
         return text, *powers, HOLDS if in_time == sizes else FAILS
 
@@ -368,7 +369,8 @@ def judge_cones(summary: pd.DataFrame) -> Finding:
 
     def judge(of_cost: pd.DataFrame) -> tuple[str, str]:
         ratio = _last_ratio(of_cost, "algorithm1", "tailored")
-        return f"with them {_times(ratio)} times as slow as a solver without", HOLDS if ratio < 1 else UNDECIDED
+        text = f"the scheme, with cones, takes {_times(ratio)} times as long as our solver, without"
+        return text, HOLDS if ratio < 1 else UNDECIDED
 
     return _by_kappa(summary, judge)
 
@@ -467,7 +469,7 @@ CLAIMS = (
         *("table1", "The table"),
     ),
     Claim(
-        "DRO outperforms LR, and r-DRO r-LR: means over all data sets of Table 1 (κ = 1 / κ = m)",
+        "DRO beats LR and r-DRO beats r-LR, in means over Table 1 (κ = 1 / κ = m)",
         "Abstract",
         _printed_averages(),
         "table1",

@@ -112,10 +112,11 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
         .reindex(columns=list(SOLVERS))
         for panel in ("N", "m")
     )
-    both = of_N.dropna(subset="monolithic")
+    both = of_N.dropna(subset=["monolithic", "algorithm1"])
     scheme = of_cost[of_cost["solver"] == "algorithm1"].drop_duplicates(["levels", "N", "m"])
     return {
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
+        "sizes in N that both ended": len(both),
         "power of N, scheme, at the same N": _slope(np.log(both.index), both["algorithm1"]),
         "power of N, scheme, at all N": _slope(np.log(of_N.index), of_N["algorithm1"]),
         "factor of a feature, monolithic program": float(np.exp(_slope(of_m.index, of_m["monolithic"]))),

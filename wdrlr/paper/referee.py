@@ -1,6 +1,7 @@
 """The claims in words and as a table: what a referee would say, in ``figures/claims.md`` and in the README.
 
-``python -m wdrlr.paper.referee`` writes the README's from the files that the notebook `claims` has saved.
+``python -m wdrlr.paper.referee`` writes the README's, and its table of errors, from what the notebooks `claims` and
+`table1` have saved.
 """
 
 import re
@@ -18,7 +19,9 @@ from wdrlr.paper.claims import (
     UNDECIDED,
     counted,
 )
+from wdrlr.paper.differences import N_SPLITS
 from wdrlr.paper.paths import figures_folder, project_root
+from wdrlr.paper.tables import label_of
 
 OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "are undecided", NOT_COMPUTED: "are not computed"}
 
@@ -34,9 +37,10 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     yield from count_verdicts(judged)
     of_code = judged.set_index("claim")
     survives = of_code.index[of_code["verdict_code"] == HOLDS]
-    yield f"What survives: {_listed(survives)}."
+    yield f"What survives: {_listed([f'“{claim}”' for claim in survives])}."
     turned = choices[choices["verdict"] != choices["verdict_before"]]
-    hangs = [f"{claim} ({', '.join(dict.fromkeys(of['reason']))})" for claim, of in turned.groupby("claim", sort=False)]
+    reasons = turned.groupby("claim", sort=False)["reason"].unique()
+    hangs = [f"“{claim}” (if {', or '.join(of_claim)})" for claim, of_claim in reasons.items()]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
     moved = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
     for reason, of_reason in moved.groupby("reason"):
@@ -44,7 +48,7 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
         yield f"MT's flip cost alone ({reason}) moves {', '.join(changes)}."
     for row in judged[judged["place"] == "Abstract"].itertuples():
         if row.sure_code:
-            yield f"{row.sure_code[0].upper()}{row.sure_code[1:]}."
+            yield f"{row.sure_code}."
 
 
 def count_verdicts(judged: pd.DataFrame) -> Iterator[str]:
@@ -88,22 +92,47 @@ def _found(ours: str, of: str) -> str:
     return f"**{of}**{ours and f': {ours}'}" if of else "–"
 
 
-MARKERS = ("<!-- claims: written by `make claims` -->\n", "<!-- end of claims -->")
+SHOWN = ("LR", "DRO_kappa_1", "DRO_kappa_m", "r-LR", "r-DRO_kappa_1", "r-DRO_kappa_m")
+"""The methods in the README's table of errors."""
 
 
-def insert(text: str, markdown: str) -> str:
-    """A page with what is between its two `MARKERS` replaced.
+def errors_to_markdown(table: pd.DataFrame) -> str:
+    """Mean errors of `SHOWN`, the printed ones in brackets, for figures/table1_all_code.csv."""
+    lines = [f"| test error in % (the paper) | {' | '.join(map(label_of, SHOWN))} |", f"|---{'|---' * len(SHOWN)}|"]
+    for dataset, of_one in table.set_index("method").groupby("dataset", sort=False):
+        cells = [f"{ours:.2f} ({paper:.2f})" for ours, paper in of_one.loc[list(SHOWN), ["ours", "paper"]].to_numpy()]
+        n_splits = of_one["n_splits"].max()
+        row = [str(dataset) if n_splits == N_SPLITS else f"{dataset}, {n_splits} splits", *cells]
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join([*lines, ""])
+
+
+def markers(part: str) -> tuple[str, str]:
+    """What begins and what ends a part of the README that is written here."""
+    return f"<!-- {part}: written by `make claims` -->\n", f"<!-- end of {part} -->"
+
+
+def insert(text: str, markdown: str, part: str) -> str:
+    """A page with what is between the two `markers` of a part replaced.
 
     Raises
     ------
     ValueError
         If the page does not have each marker once, in order.
     """
-    head, found, rest = text.partition(MARKERS[0])
-    _, ended, tail = rest.partition(MARKERS[1])
-    if not (found and ended) or any(marker in tail for marker in MARKERS):
-        raise ValueError(f"the page must have {MARKERS[0].strip()} and, after it, {MARKERS[1]}, each once")
+    start, end = markers(part)
+    head, found, rest = text.partition(start)
+    _, ended, tail = rest.partition(end)
+    if not (found and ended) or start in tail or end in tail:
+        raise ValueError(f"the page must have {start.strip()} and, after it, {end}, each once")
     return f"{head}{found}{markdown}{ended}{tail}"
+
+
+def with_results(readme: str, folder: Path) -> str:
+    """The README with its table of claims and that of errors as they follow from the files in ``figures/``."""
+    claims = to_markdown(read_table(folder, "claims"), read_table(folder, "claims_choices"))
+    errors = errors_to_markdown(pd.read_csv(folder / "table1_all_code.csv"))
+    return insert(insert(readme, claims, "claims"), errors, "errors")
 
 
 def read_table(folder: Path, stem: str) -> pd.DataFrame:
@@ -118,7 +147,6 @@ def save(judged: pd.DataFrame, choices: pd.DataFrame, folder: Path) -> None:
     replace_file(folder / "claims.md", to_markdown(judged, choices, "../notebooks"))
 
 
-if __name__ == "__main__":  # the first table of the README, which the documentation includes, from figures/
-    page, folder = project_root() / "README.md", figures_folder()
-    markdown = to_markdown(read_table(folder, "claims"), read_table(folder, "claims_choices"))
-    replace_file(page, insert(page.read_text(encoding="utf-8"), markdown))
+if __name__ == "__main__":  # the tables of the README, which the documentation includes, from figures/
+    page = project_root() / "README.md"
+    replace_file(page, with_results(page.read_text(encoding="utf-8"), figures_folder()))
