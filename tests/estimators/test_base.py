@@ -25,7 +25,7 @@ CLASSIFIERS = [
 
 def test_the_classifier_is_its_formulation_and_solver():
     model = WassersteinLogisticRegression(0.03, 1.0, coding="pm1", l1_penalty=1e-3).fit(X, Y, WEIGHTS)
-    posed = Formulation(0.03, coding="pm1", l1_penalty=1e-3).fit(X, LABELS, WEIGHTS)
+    posed = Formulation(0.03, 1.0, coding="pm1", l1_penalty=1e-3).fit(X, LABELS, WEIGHTS)
     np.testing.assert_array_equal(model.solution_.b, Solving().solve(posed.problem).b)
     # What nature may do follows the parameters as they are now, how a table is read those of the fit.
     before, decided = model.worst_case_loss(X, Y), model.decision_function(X)

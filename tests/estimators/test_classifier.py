@@ -453,3 +453,10 @@ def test_a_column_transformer_passes_categories_as_a_table():
         model.fit(table, [0, 1] * 5)
     model.set_output(transform="pandas").fit(table, [0, 1] * 5)
     assert [levels.tolist() for levels in model[-1].categories_] == [["1", "2", "3"]]
+
+
+def test_radius_max_takes_no_radius_and_checks_n_jobs():
+    with pytest.raises(ValueError, match="radius_max finds the radius; leave out radius"):
+        radius_max([[0.0], [1.0]], [0, 1], radius=7.0)
+    with pytest.raises(ValueError, match="n_jobs must not be 0"):
+        radius_max([[0.0], [1.0]], [0, 1], n_jobs=0)

@@ -55,7 +55,7 @@ def test_the_annealing_row_and_the_sizes_of_splice_are_printed_so():
 
 
 @pytest.mark.parametrize(("order", "factor"), [(1, lambda n: 1), (2, np.sqrt), (np.inf, lambda n: n)])
-def test_lemma_2_needs_the_dimension_factor(order, factor):
+def test_lemma_1_needs_the_dimension_factor(order, factor):
     n, M = 3, 1.0
     x = np.ones(n) * 1e3 if order > 1 else np.eye(n)[0] * 1e3
     worst = np.logaddexp(0, M + M * np.abs(x).sum())

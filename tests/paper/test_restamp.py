@@ -26,8 +26,11 @@ def rows_in(folder):
 def test_rows_that_come_out_the_same_get_the_new_versions(stored):
     folder, cells = stored
     before = rows_in(folder)
+    (folder / "figure2_kappa_1_seed0.csv").write_text("rows,of,another,table\n")
     assert {cell_of(row).key for row in before} == {cell.key for cell in cells}
     assert restamp(folder, 1) == 3
+    assert (folder / "figure2_kappa_1_seed0.csv").read_text() == "rows,of,another,table\n"
+    (folder / "figure2_kappa_1_seed0.csv").unlink()
     after = rows_in(folder)
     assert {row["versions"] for row in after} == {versions()}
     assert not any(differing(*pair) for pair in zip(before, after, strict=True))

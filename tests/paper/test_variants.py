@@ -27,7 +27,7 @@ UNIT = {"coding": "pm1", "metric_scale": "unit", "coef_bound": 100.0}
 
 
 def posed(X=X, y=y, **fields):
-    return Formulation(**fields).fit(X, y.astype(float), np.ones(len(y)))
+    return Formulation(**{"label_cost": 1.0} | fields).fit(X, y.astype(float), np.ones(len(y)))
 
 
 def test_changes_and_data_sets_are_known():

@@ -7,7 +7,7 @@ import pytest
 from tests.instances import random_coefficients, random_problem
 from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import all_cuts, data_cuts, join
-from wdrlr.solvers.dual_repair import LARGEST_COEFFICIENT, coefficient_bounds, dual_points, residual_charge
+from wdrlr.solvers.dual_repair import LARGEST_SCORE, coefficient_bounds, dual_points, residual_charge
 
 SETTINGS = [
     {"n": 2, "n_levels": (2, 3), "gamma": 0.01},
@@ -64,11 +64,11 @@ def test_what_has_no_bound_is_claimed(setting, label_cost):
         constant, per_lam = coefficient_bounds(problem, UPPER)
         assert np.isfinite(constant).all() and np.isfinite(per_lam).all()
         movable, fixed = problem.metric.movable(3), np.isinf(problem.metric.largest_changes(2)).any()
-        claimed = LARGEST_COEFFICIENT / np.abs(problem.x).max(axis=0)
+        claimed = LARGEST_SCORE / np.abs(problem.x).max(axis=0)
         assert (constant[1:4] == np.where(movable, 0.0, claimed)).all()
         assert ((per_lam[1:4] > 0) == movable).all()
         if fixed:
-            assert (constant[[0, 4, 5, 6]] == LARGEST_COEFFICIENT).all() and not per_lam[[0, 4, 5, 6]].any()
+            assert (constant[[0, 4, 5, 6]] == LARGEST_SCORE).all() and not per_lam[[0, 4, 5, 6]].any()
         n_claimed += fixed
     assert 0 < n_claimed
 

@@ -479,9 +479,10 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         table = self._table(X, self.formulation_.categorical_features, reset=False)
         y = _plain_labels(y)
         if len(y) != len(table):
-            raise ValueError(f"X has {len(table)} rows, but y has {len(y)}.")
+            raise ValueError(f"X has {len(table)} rows, but y has {len(y)}; pass the labels of these rows.")
         if not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that were not seen in fit; the classes are {self.classes_.tolist()}.")
+            seen = self.classes_.tolist()
+            raise ValueError(f"y has labels that were not seen in fit, {seen}; drop their rows, or fit with them.")
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
         fitted = {name: getattr(self.formulation_, name) for name in ("coding", "fit_intercept")}
         formulation = replace(self.formulation_, **(self._parameters_of(Formulation) | fitted))

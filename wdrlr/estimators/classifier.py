@@ -275,12 +275,12 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
         As in ``WassersteinLogisticRegression.fit``.
     **parameters
         Parameters of ``WassersteinLogisticRegression`` that describe the problem: label_cost, p, norm, metric_scale,
-        feature_costs, l1_penalty, ...; with ``verbose`` above 0, progress is printed.
+        feature_costs, l1_penalty, ...; with ``verbose`` above 0, progress is printed, and ``n_jobs`` is as there.
 
     Raises
     ------
     ValueError
-        As ``fit``.
+        As ``fit``, or if there is a radius among the parameters.
 
     Examples
     --------
@@ -289,8 +289,9 @@ def radius_max(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) 
     >>> round(radius_max(X, [0, 0, 1, 1], label_cost=2.0), 6)
     0.5
     """
+    if "radius" in parameters:
+        raise ValueError("radius_max finds the radius; leave out radius.")
     model = WassersteinLogisticRegression(**parameters)
     model._validate_params()
-    problem = model._posed(model._formulation(), X, y, sample_weight).problem
-    with shown(model.verbose):
-        return largest_useful_radius(problem)
+    with threads(model.n_jobs), shown(model.verbose):
+        return largest_useful_radius(model._posed(model._formulation(), X, y, sample_weight).problem)

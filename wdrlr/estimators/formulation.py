@@ -64,7 +64,7 @@ coding, coef_bound, fit_intercept
     """
 
     radius: float = 0.01
-    label_cost: float | str = 1.0
+    label_cost: float | str = np.inf
     p: float = 1.0
     norm: str = "l1"
     metric_scale: str | None = None

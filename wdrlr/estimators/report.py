@@ -170,7 +170,7 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
     by more than the price lam (c_d - c_(d-1)) of a change for some d, where c_d is the cost of d changes; with costs of
     the features' own, by more than the price lam D_j of that change. Changing only the label of a row raises the loss
     by y f, for the price lam kappa. Moving numbers never pays, since dual_norm(b_N) <= lam; where the two are equal it
-    costs nothing in the limit (Lemma 1). All costs are divided by the metric's scale.
+    costs nothing in the limit (Lemma 2). All costs are divided by the metric's scale.
     """
     formulation = model.formulation
     if formulation.radius == 0:

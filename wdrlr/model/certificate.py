@@ -103,7 +103,7 @@ class Certificate(NamedTuple):
 
 
 def check(problem: Problem, b: np.ndarray, *dual_points: DualPoint, at: Objective | None = None) -> Certificate:
-    """The certificate of coefficients b by the best of the given dual points; without any, the lower bound is 0.
+    """The certificate of coefficients b by the best of the given dual points, or by 0, which is a lower bound.
 
     Parameters
     ----------

@@ -255,7 +255,7 @@ class GroundMetric:
         return np.ones(n, dtype=bool) if self.number_costs is None else np.isfinite(self.number_costs)
 
     def dual_norm(self, b_numeric: np.ndarray) -> float:
-        """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 1)."""
+        """``scale * ||b_N||_*``: the smallest multiplier lam at which no move of a number pays (Lemma 2)."""
         if b_numeric.size == 0:
             return 0.0
         return float(self.scale * self.number_norm.dual(b_numeric))

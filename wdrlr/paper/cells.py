@@ -348,7 +348,7 @@ def run_cell(dataset: str, protocol: Protocol, method: Method, split: int, seed:
         "gap": float(solution.gap),
         "n_iter": max(solution.n_rounds, 1),
         "n_cuts": solution.n_cuts,
-        "conic_solver": choose_conic_solver("auto") if solving.chosen(final.posed.problem).conic else "",
+        "conic_solver": choose_conic_solver(solving.conic_solver) if solving.chosen(final.posed.problem).conic else "",
         "n_fits": len(gaps),
         "n_uncertified": sum(not gap <= tol for gap in gaps),  # a nan is not certified either
         "n_warnings": len(caught),

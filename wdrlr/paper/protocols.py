@@ -30,7 +30,7 @@ class Protocol:
     name
         Its name in the result rows.
     metric_scale
-        None for the ground metric of Definition 1; "unit" for that metric divided by n + m + kappa.
+        None for the ground metric of Definition 2; "unit" for that metric divided by n + m + kappa.
     coding
         "onehot" (0/1, the first level is the reference) or "pm1" (-1/+1, the last level's slope is 0).
     any_code

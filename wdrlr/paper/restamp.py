@@ -12,6 +12,7 @@ from pathlib import Path
 
 from wdrlr.extras import required
 from wdrlr.paper.cells import Cell, plan_cells, run_cell
+from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import results_folder
 from wdrlr.paper.results import RESULTS, versions
 from wdrlr.paper.store import Row
@@ -67,7 +68,8 @@ def restamp(folder: Path, n_rows: int, seed: int = 0) -> int:
         If a package of the extra "notebooks" is not installed.
     """
     tqdm = required("tqdm.auto", "restamp", "notebooks").tqdm
-    files = {path: RESULTS.read(path) for path in sorted(folder.glob("*_seed*.csv"))}
+    paths = sorted(path for name in METHODS for path in folder.glob(f"*_{name}_seed*.csv"))  # not those of Figure 2
+    files = {path: RESULTS.read(path) for path in paths}
     older = {path: [row for row in rows if row["versions"] != versions()] for path, rows in files.items()}
     older = {path: rows for path, rows in older.items() if rows}
     every = [row for rows in older.values() for row in rows]

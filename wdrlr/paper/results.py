@@ -146,9 +146,9 @@ def versions_fault(row: Row) -> str:
     return "" if _ALL_VERSIONS.fullmatch(row["versions"]) else f"its versions are cut off ({row['versions']!r})"
 
 
-def other_versions(rows: pd.DataFrame) -> str:
+def other_versions(rows: pd.DataFrame, stamped: tuple[str, ...] = STAMPED) -> str:
     """A sentence on the rows computed by versions other than those in use: how many, and what differs; "" if none."""
-    now = _by_name(versions())
+    now = _by_name(versions(stamped))
     counts = {made_by: n for made_by, n in Counter(rows["versions"]).items() if _by_name(made_by) != now}
     if not counts:
         return ""

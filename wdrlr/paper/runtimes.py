@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from wdrlr.extras import required
 from wdrlr.model.cuts import count_all_cuts
 from wdrlr.model.problem import Problem, merge_duplicates
-from wdrlr.paper.results import other_versions, processor, versions, versions_fault
+from wdrlr.paper.results import STAMPED, other_versions, processor, versions, versions_fault
 from wdrlr.paper.store import Row, Table, check_writable
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data
 from wdrlr.solvers import registry
@@ -50,6 +50,9 @@ MAX_ITER = 10_000
 """Limit on the iterations of a solver, more than any fit needs."""
 
 SCHEMES = ("algorithm1", "all-violated")
+
+STAMPED_HERE = (*STAMPED, "wdrlr.paper.runtimes")
+"""The packages and modules that a row of Figure 2 can depend on."""
 
 COLUMNS = {
     "label_cost": str,  # kappa: "1" or "m"
@@ -245,7 +248,7 @@ def rows_for(
                     stored[setting.row_key(fit, run)] = row
                 progress.update()
     rows = RUNTIMES.to_frame(row for key in keys if (row := _within(stored, key, setting.time_limit)))
-    if message := other_versions(rows):
+    if message := other_versions(rows, STAMPED_HERE):
         print(message)
     return rows
 
@@ -312,7 +315,7 @@ def _timed(problem: Problem, solver: str, setting: Setting) -> Row:
         "gap": solution.gap if solution else np.nan,
         "constant": bool(solution and not solution.b[1:].any()),
         "machine": processor(),
-        "versions": versions(),
+        "versions": versions(STAMPED_HERE),
     }
 
 

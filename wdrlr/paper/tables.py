@@ -385,7 +385,7 @@ def _check_rows(rows: pd.DataFrame) -> None:
         if len(values) > 1:
             raise ValueError(f"rows with different values of {column} are mixed: {sorted(values)}; select one")
     if rows.duplicated(["dataset", "method", "split"]).any():
-        raise ValueError("a cell (dataset, method, split) has more than one row")
+        raise ValueError("a cell (dataset, method, split) has more than one row; select one solver")
 
 
 def _beside_printed(ours: pd.DataFrame, table: str) -> pd.DataFrame:

@@ -24,6 +24,9 @@ from wdrlr.paper.synthetic import categorical_problem, synthetic_data
 from wdrlr.plots import TEXT_WIDTH, figure_style
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 
+ACCURACY = 1e-7
+"""That of the conic solver, to which the bounds of Algorithm 1 are known."""
+
 CONE_TOL = 1e-6
 """Gap to which the programs with and without the exponential cone are solved."""
 
@@ -44,20 +47,20 @@ def bounds_by_round(n_features: Sequence[int], seed: int) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[["m", "round", "lower", "upper", "optimum_lower", "optimum_upper"]]
 
 
-def theorem_4(of_m: pd.DataFrame, accuracy: float = 1e-7) -> bool:
-    """Whether the bounds of a run are monotone, enclose the optimum and close, up to an accuracy."""
+def theorem_4(of_m: pd.DataFrame) -> bool:
+    """Whether the bounds of a run are monotone, enclose the optimum and close, up to `ACCURACY`."""
     last = of_m.iloc[-1]
-    monotone = len(of_m) == 1 or (of_m["lower"].diff().min() >= -accuracy and of_m["upper"].diff().max() <= accuracy)
-    below = (of_m["lower"] <= of_m["optimum_upper"] + accuracy).all()
-    above = (of_m["upper"] >= of_m["optimum_lower"] - accuracy).all()
+    monotone = len(of_m) == 1 or (of_m["lower"].diff().min() >= -ACCURACY and of_m["upper"].diff().max() <= ACCURACY)
+    below = (of_m["lower"] <= of_m["optimum_upper"] + ACCURACY).all()
+    above = (of_m["upper"] >= of_m["optimum_lower"] - ACCURACY).all()
     return bool(monotone and below and above and last["upper"] - last["lower"] <= 1e-6)
 
 
-def describe_bounds(bounds: pd.DataFrame, accuracy: float = 1e-7) -> Iterator[str]:
+def describe_bounds(bounds: pd.DataFrame) -> Iterator[str]:
     """The bounds of each run, and in how many `theorem_4` holds; one sentence per line."""
     verdicts = []
     for m, of_m in bounds.groupby("m"):
-        verdicts.append(theorem_4(of_m, accuracy))
+        verdicts.append(theorem_4(of_m))
         first, last = (of_m["upper"].iloc[end] - of_m["lower"].iloc[end] for end in (0, -1))
         fall = max(0.0, -of_m["lower"].diff().min())
         yield (
@@ -67,7 +70,7 @@ def describe_bounds(bounds: pd.DataFrame, accuracy: float = 1e-7) -> Iterator[st
     if all(verdicts):
         yield (
             "Theorem 4 holds in these runs: both bounds are monotone and enclose the optimum (to "
-            f"{accuracy:.0e}, the accuracy of the conic solver), and they close in {sum(verdicts)} of {len(verdicts)}."
+            f"{ACCURACY:.0e}, the accuracy of the conic solver), and they close in {sum(verdicts)} of {len(verdicts)}."
         )
     else:
         yield f"Theorem 4 does not hold in {len(verdicts) - sum(verdicts)} of {len(verdicts)} runs."

@@ -15,12 +15,12 @@ from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss
 from wdrlr.plots import TEXT_WIDTH, figure_style
 from wdrlr.solvers.interior_point.method import solve_tailored
 
-RATES = 200
+N_RESAMPLES = 200
 """Resamples of the runs behind the interval of a fitted rate."""
 
 
-def radii_needed(fits: pd.DataFrame, share: float = 0.95) -> pd.DataFrame:
-    """The radius from which on the guarantee holds in a share of the runs, against N.
+def radii_needed(fits: pd.DataFrame) -> pd.DataFrame:
+    """The radius from which on the guarantee holds, of each run.
 
     A run's own radius lies where true and worst-case loss cross last: between the largest radius at which the guarantee
     fails and the next one, by a straight line over the log radius; at most the smallest where it never fails.
@@ -58,7 +58,7 @@ def fitted_rate(needed: pd.DataFrame, share: float, seed: int) -> tuple[pd.Serie
     rng = np.random.default_rng(seed)
     powers = [
         _power(pd.Series({N: wide[N].iloc[rng.integers(0, len(wide), len(wide))].quantile(share) for N in wide}))
-        for _ in range(RATES)
+        for _ in range(N_RESAMPLES)
     ]
     low, high = np.quantile(powers, (0.025, 0.975))
     return quantiles, _power(quantiles), (float(low), float(high))

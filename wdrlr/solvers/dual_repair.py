@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from wdrlr.model.certificate import DualPoint, worst_case_loss
+from wdrlr.model.certificate import LARGEST_SCORE, DualPoint, worst_case_loss
 from wdrlr.model.cuts import Cuts, data_cuts, join
 from wdrlr.model.problem import Problem, codes, log_loss
-
-LARGEST_COEFFICIENT = 1e4
-"""Where nothing bounds a coefficient, for which size of |b_j| max_i |x_ij| residuals are charged; see LARGEST_SCORE of
-``certificate``."""
 
 LEAST_CLASS = 1e-3
 """Weight of the smaller class below which bounds from the classes are no help if labels can be changed."""
@@ -254,7 +250,7 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     upper / w_min + lam (c + d) without a change of labels, w_min the weight of the smaller class and d the distance of
     their means. The one taken has the smaller lam. Numbers are bounded by dual_norm(b_N) <= lam. A box bounds
     everything. Without a box, at radius 0 and where features or numbers may not change, the claim is
-    ``LARGEST_COEFFICIENT``.
+    ``LARGEST_SCORE``.
 
     Returns
     -------
@@ -262,7 +258,7 @@ def coefficient_bounds(problem: Problem, upper: float) -> tuple[np.ndarray, np.n
     """
     n, n_b, x, w = problem.n_numeric, problem.n_coefficients, problem.x, problem.w
     boxed = np.isfinite(problem.coef_bound)
-    claimed = np.full(n_b, LARGEST_COEFFICIENT)
+    claimed = np.full(n_b, LARGEST_SCORE)
     width = np.abs(x).max(axis=0, initial=0.0)
     claimed[1 : 1 + n] /= np.where(width > 0, width, 1.0)
     if problem.radius == 0:

@@ -314,7 +314,7 @@ def _minimise(program: _Program) -> tuple[np.ndarray, np.ndarray]:
         slack = at.slack + min(1.0, _longest(at.slack, d_slack)) * d_slack
         predicted = slack @ (at.multiplier + min(1.0, _longest(at.multiplier, d_mult)) * d_mult)
         target = (predicted / at.complementarity) ** 3 * at.complementarity / len(slack)
-        following = _moved(program, at, *newton.direction(aim + target - d_slack * d_mult))
+        following = _moved(at, *newton.direction(aim + target - d_slack * d_mult))
         if not np.isfinite(following.complementarity):
             break
         at = following
@@ -358,7 +358,7 @@ def _linearised(program: _Program, at: _Iterate) -> _Newton:
     return _Newton(program, at, bent, room, unbalanced, factor, root)
 
 
-def _moved(program: _Program, at: _Iterate, dv: np.ndarray, d_slack: np.ndarray, d_mult: np.ndarray) -> _Iterate:
+def _moved(at: _Iterate, dv: np.ndarray, d_slack: np.ndarray, d_mult: np.ndarray) -> _Iterate:
     """The iterate a step on: slacks and multipliers each go most of the way to the first that would be 0."""
     primal, dual = (
         min(1.0, STEP_TO_EDGE * _longest(now, change)) for now, change in ((at.slack, d_slack), (at.multiplier, d_mult))

@@ -85,7 +85,7 @@ def register(solver: Solver) -> None:
 def chosen_solver(solver: str | Solver, p: float, norm: str) -> Solver:
     """The solver of that name; for "auto", the first one registered that handles p and the norm.
 
-    A ``Solver``, registered or not, is taken as it is.
+    A ``Solver`` may be registered or not.
 
     Raises
     ------
@@ -95,6 +95,8 @@ def chosen_solver(solver: str | Solver, p: float, norm: str) -> Solver:
         If it uses a conic solver, and there is none.
     """
     if isinstance(solver, Solver):
+        if not solver.handles(p, norm):
+            raise ValueError(f"the solver {solver.name!r} does not handle p = {p} with the norm {norm!r}; use another.")
         return solver
     able = [known for known in SOLVERS.values() if known.handles(p, norm)]
     chosen = able[0] if solver == "auto" else SOLVERS.get(solver)

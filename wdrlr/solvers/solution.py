@@ -43,8 +43,10 @@ class Solution:
         The objective at b and a lower bound on the optimal value, both from ``certificate.check``; -inf where that
         found the lower bound above the objective, so that one of them is wrong.
     n_rounds, n_cuts : int
-        Programs solved (iterations of Algorithm 1), and cuts in the last one.
+        Programs solved (iterations of Algorithm 1) or Newton systems, and cuts in the last one.
     separation_seconds, solver_seconds, certificate_seconds : float
+        Of Algorithm 2 where it is called apart from the solver, of the solver, and of the certificate, which is in none
+        of the others.
     bounds : tuple of (LB, UB)
         The bounds of Algorithm 1 after each round, as the paper defines them.
     ambiguity : float
@@ -150,14 +152,13 @@ def _without_residue(
             problem, constant, *dual_points, at=objective_with_rounding(problem, constant, abs(constant[0]) / kappa)
         )
 
-    if guess is not None and value <= guess.value + tol:
-        best = check_constant()
-        if best.lower <= best.upper <= best.lower + tol:
-            return constant, best
+    known = check_constant() if guess is not None and value <= guess.value + tol else None
+    if known is not None and known.lower <= known.upper <= known.lower + tol:
+        return constant, known
     b, at = settle(problem, b, guess)
     best = check(problem, b, *dual_points, at=at)
     if (b != constant).any() and value <= max(best.upper, best.lower + tol):
-        return constant, check_constant()
+        return constant, known or check_constant()
     return b, best
 
 

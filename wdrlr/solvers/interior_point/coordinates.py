@@ -74,8 +74,9 @@ NO_ROWS = LinearRows()
 class Coordinates:
     """The coordinates of ``kernels`` for the data of a problem, and the linear map from them to b.
 
-    They depend on the data, the coding, which costs are matrices, which numbers may move and whether the norm is linf
-    only, so that problems that differ in radius, label cost, penalty or bound can share them. Samples of a weight below
+    Problems that differ in radius, label cost, costs that are no matrices, penalty or bound can share them: they depend
+    on the data, the coding and whether there is an intercept; on which costs are matrices, which features can have any
+    code and which numbers may move; and on whether the norm is linf. Samples of a weight below
     ``light`` are left out. What that costs, the certificate tells, which has all samples.
 
     Attributes

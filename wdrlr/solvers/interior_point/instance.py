@@ -94,7 +94,7 @@ class Instance:
     tilt : Tilt or None
         What brings ``linear`` (1 + n + k,); 0 without it. ``linear_row`` (E,) is the same in terms of theta.
     bounds : tuple
-        ``coefficient_bounds`` of the problem.
+        ``coefficient_bounds`` of the problem, where its objective is at most log 2 or the tilt's budget.
     tops : Tops
     rows : LinearRows
         At the start: those of the tops, the box, then lam >= 0 and lam >= dual_norm(b_N), as far as this is linear.
@@ -142,7 +142,7 @@ class Instance:
         self.tilt = tilt
         self.linear = np.zeros(problem.n_coefficients) if tilt is None else tilt.linear
         self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
-        self.bounds = coefficient_bounds(problem, LOG_2)
+        self.bounds = coefficient_bounds(problem, LOG_2 if tilt is None else tilt.budget)
         self._make_rows()
         self.fold = kernels.fold(coordinates.E, self._apart(), coordinates.data)
 

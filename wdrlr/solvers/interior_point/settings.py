@@ -22,7 +22,7 @@ class Settings:
     start_inside: float = 0.99
     """Share of the box within which these are taken: they may lie on its walls."""
     first_lam: float = 0.5
-    """lam at the start, times the larger of the cost of a level change and the radius."""
+    """lam at the start, times 1 over the larger of the cost of a level change and the radius."""
     first_top: float = 0.1
     """Height of a top above its levels at the start."""
     no_change: float = 1e6
