@@ -32,7 +32,7 @@ from benchmarks.datasets import (
     with_metric,
 )
 from benchmarks.objective import race, timed, unmeasured
-from benchmarks.solvers import OURS, merged
+from benchmarks.solvers import OURS
 from benchmarks.store import Store
 from wdrlr.datasets import DATASETS
 from wdrlr.estimators.classifier import WassersteinLogisticRegression, radius_max
@@ -119,7 +119,7 @@ def window(store: Store, quick: bool) -> None:
                 problem = with_metric(
                     uci_rows(name, "onehot", fold=False), kappa, 1.0, scale if scale == "unit" else None
                 )
-                largest = largest_useful_radius(merged(problem))
+                largest = largest_useful_radius(problem.merged())
                 for share, ball in missing.items():
                     posed = replace(problem, radius=share * largest)
                     rows = race(posed, [(OURS, TOL), ("logistic", 1e-4)], repeats=1 if quick else 3)
@@ -162,7 +162,7 @@ def largest_radius(store: Store, quick: bool) -> None:
                 problem = with_metric(uci_rows(name, "onehot", fold=False), kappa, 1.0)
             else:
                 problem = logistic_problem(N, *MIXED, kappa=kappa, radius=1.0)
-            (search,) = timed([lambda problem=problem: largest_useful_radius(merged(problem))], repeats=3)
+            (search,) = timed([lambda problem=problem: largest_useful_radius(problem.merged())], repeats=3)
             if search.note:
                 fit = unmeasured(OURS, TOL, search.note)
             else:

@@ -3,7 +3,6 @@
 Only `run` is timed. This includes merging equal rows, but not making a matrix for a solver that needs one.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from wdrlr.model.problem import Problem, merge_duplicates
+from wdrlr.model.problem import Problem
 from wdrlr.paper.runtimes import MAX_ITER, WAYS
 from wdrlr.solvers.registry import solve
 
@@ -25,12 +24,6 @@ class Answer(NamedTuple):
     expected_rounds: float = np.nan
 
 
-def merged(problem: Problem) -> Problem:
-    """The problem with equal rows merged."""
-    x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
-    return replace(problem, x=x, z=z, y=y, w=w)
-
-
 class Registered:
     """A solver of this package: merges equal rows, then solves to the gap `stop`. Conic programs are Clarabel's."""
 
@@ -38,7 +31,7 @@ class Registered:
         self.problem, self.name = problem, name
 
     def run(self, stop: float, max_iter: int = MAX_ITER) -> None:
-        self.solution = solve(merged(self.problem), *WAYS[self.name], "CLARABEL", stop, max_iter)
+        self.solution = solve(self.problem.merged(), *WAYS[self.name], "CLARABEL", stop, max_iter)
 
     def result(self) -> Answer:
         return Answer(self.solution.b, self.solution.lower, self.solution.n_rounds)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.instances import f_by_hand, random_coefficients, random_problem
+from wdrlr.model.certificate import objective
 from wdrlr.model.problem import level_offsets, log_loss, merge_duplicates
 
 
@@ -45,6 +46,21 @@ def test_equal_rows_are_merged_whatever_their_order():
         np.testing.assert_allclose(one, other, rtol=1e-15)
     assert len(merged[2]) == 12
     assert merged[3].sum() == pytest.approx(w.sum())
+
+
+def test_a_merged_problem_has_the_same_objective():
+    problem = random_problem(5, N=40, n=0, n_levels=(2, 2), weighted=True)
+    b = random_coefficients(problem, 5)
+    merged = problem.merged()
+    assert merged.n_samples < problem.n_samples
+    assert objective(merged, b) == pytest.approx(objective(problem, b), rel=1e-12)
+
+
+def test_means_of_constant_columns_are_exact():
+    problem = random_problem(4, N=9, n=2, weighted=True)
+    problem.x[:, 1] = 0.1
+    np.testing.assert_allclose(problem.means, problem.w @ problem.x, rtol=1e-14)
+    assert problem.means[1] == 0.1
 
 
 def test_rows_are_in_one_order_whether_or_not_numbers_tie():

@@ -67,7 +67,7 @@ def test_a_solver_from_outside_warm_starts_and_shares(calls):
 def test_a_solver_that_is_no_name_must_handle_the_problem_too():
     tailored = SOLVERS["tailored"]
     assert chosen_solver(tailored, 1.0, "l1") is tailored
-    with pytest.raises(ValueError, match="'tailored' does not handle p = 2.0 with the norm 'l1'; use another"):
+    with pytest.raises(ValueError, match=r"'tailored' does not handle p = 2.0 with the norm 'l1'; use another"):
         chosen_solver(tailored, 2.0, "l1")
 
 

@@ -31,7 +31,7 @@ from sklearn.utils.validation import _check_method_params
 from wdrlr.estimators import report
 from wdrlr.estimators.base import RobustClassifier
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
-from wdrlr.estimators.solving import at, shown, warn_if_uncertified
+from wdrlr.estimators.solving import at_point, shown, warn_if_uncertified
 from wdrlr.model.encoding import FeatureEncoding
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.threads import threads
@@ -240,7 +240,7 @@ max_iter
         model._warn_of_columns(table, model._formulation(), posed)
         if isinstance(number, Integral):
             with shown(self.verbose):
-                radii = radii_for(at(posed.problem, 0.0, 0.0), int(number))
+                radii = radii_for(at_point(posed.problem, 0.0, 0.0), int(number))
         grid = list(product(radii, penalties))
         measure = report.measure_of(self.scoring)
         scorer = check_scoring(model, scoring=self.scoring) if measure == "score" else None
@@ -284,7 +284,7 @@ max_iter
         chosen = choose_point(grid, criterion, allowance=allowance)
         best = model.set_params(radius=chosen[0], l1_penalty=chosen[1])
         with threads(self.n_jobs):
-            best._fit_posed(best._formulation(), posed._replace(problem=at(posed.problem, *chosen)))
+            best._fit_posed(best._formulation(), posed._replace(problem=at_point(posed.problem, *chosen)))
         warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), self.tol)
         for name in vars(best).keys() - best.get_params().keys():
             setattr(self, name, getattr(best, name))
@@ -335,7 +335,7 @@ def radii_for(problem: Problem, number: int) -> list[float]:
     largest = largest_useful_radius(problem)
     if np.isinf(largest):
         metric, units = problem.metric, problem.metric.number_norm.of_units(problem.n_numeric)
-        movable = np.isfinite(units)
+        movable = metric.movable(problem.n_numeric)
         moves = (np.ptp(problem.x, axis=0)[movable] * units[movable] / metric.scale).max(initial=0.0)
         largest = metric.typical_change(problem.n_categorical) or float(moves)
     return (largest * np.geomspace(SMALLEST_SHARE, 1.0, number)).tolist() if largest > 0 else [0.0]
@@ -376,7 +376,7 @@ def _fit_fold(
     formulation = model._formulation()
     posed = formulation.pose(encoding, *kept[1:])
     solving = replace(model._solving(), verbose=max(model.verbose - 1, 0))
-    solutions = solving.solve_path([at(posed.problem, *point) for point in grid])
+    solutions = solving.solve_path([at_point(posed.problem, *point) for point in grid])
     problem = formulation.pose(encoding, *held_out[1:]).problem
     judged = np.empty((len(grid), len(MEASURED)))
     for point, solution in enumerate(solutions):

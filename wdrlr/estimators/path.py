@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from wdrlr.estimators.classifier import WassersteinLogisticRegression
-from wdrlr.estimators.solving import Infimum, at, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
+from wdrlr.estimators.solving import Infimum, at_point, infimum, lowered, warn_if_uncertified, warn_of_no_minimiser
 from wdrlr.model.encoding import features_of_slopes, slope_names, without_rows
 from wdrlr.model.problem import Problem
 from wdrlr.model.threads import threads
@@ -104,7 +104,7 @@ def fit_path(
         solutions = [
             fit
             for metric in metrics
-            for fit in solving.solve_path([at(replace(unit, metric=metric), *point) for point in points])
+            for fit in solving.solve_path([at_point(replace(unit, metric=metric), *point) for point in points])
         ]
     infima: dict[tuple, Infimum | None] = {}
     unattained: dict[bool, tuple[Problem, Infimum]] = {}  # the first one at radius 0, and above
@@ -112,7 +112,7 @@ def fit_path(
         if penalty == 0:
             point = (radius, label_cost if radius > 0 else None)  # at radius 0 no metric plays a role
             if point not in infima:
-                problem = at(replace(unit, metric=metrics[i // len(points)]), radius, 0.0)
+                problem = at_point(replace(unit, metric=metrics[i // len(points)]), radius, 0.0)
                 infima[point] = found = infimum(problem, model.tol)
                 if found is not None:
                     unattained.setdefault(radius > 0, (problem, found))

@@ -184,13 +184,13 @@ def _adversary(model: Fitted) -> list[tuple[str, str]]:
         why = "the radius and the penalty leave" if formulation.l1_penalty else "the radius leaves"
         rows.append(("slopes", f"all are 0: {why} no feature of use (see radius_max)"))
         return rows
-    if np.isinf(metric.label_change):
+    if not metric.flips:
         rows.append(("labels", "cannot be changed"))
     else:
         rows.append(
             ("labels", f"changed where a row is on the right side by more than {lam * metric.label_change:.4g}")
         )
-    may_move = np.isfinite(metric.number_norm.of_units(n))
+    may_move = metric.movable(n)
     if may_move.any():
         norm = metric.dual_norm(model.coef[0, :n])
         at_limit = norm >= lam * (1 - 1e-6)

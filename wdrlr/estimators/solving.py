@@ -122,7 +122,7 @@ def shown(verbose: int) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def at(unit: Problem, radius: float, l1_penalty: float) -> Problem:
+def at_point(unit: Problem, radius: float, l1_penalty: float) -> Problem:
     """The problem at one point of a grid; ``unit`` has l1_penalty = 1, so that it says which slopes are penalised."""
     return replace(unit, radius=float(radius), penalty=l1_penalty * unit.penalty)
 

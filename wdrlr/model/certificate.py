@@ -604,7 +604,7 @@ def _bounds(
         What the box allows, and the penalty, by upper / penalty_j; entry 0 is for b_0 + center.b_N, too.
     """
     n, w, x, n_b = problem.n_numeric, problem.w, problem.x, len(b)
-    center = np.clip(w @ x, x.min(axis=0), x.max(axis=0)) if problem.fit_intercept else np.zeros(n)
+    center = problem.means if problem.fit_intercept else np.zeros(n)
     bounds = []
     extent = np.concatenate([[1.0], np.abs(x - center).max(axis=0, initial=0.0), np.ones(n_b - 1 - n)])
     size = np.abs(b) * extent

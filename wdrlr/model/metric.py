@@ -216,6 +216,11 @@ class GroundMetric:
         """Distance of a label from the other one: kappa / scale."""
         return self.label_cost / self.scale
 
+    @property
+    def flips(self) -> bool:
+        """Whether labels can be changed."""
+        return bool(np.isfinite(self.label_change))
+
     def level_changes(self, m: int) -> np.ndarray:
         """Distance of two z that differ in 0, ..., m features where all changes cost the same; shape (m + 1,)."""
         return self.level_cost * np.arange(m + 1.0) ** (1.0 / self.p) / self.scale

@@ -13,7 +13,7 @@ The letters used throughout the package:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -189,10 +189,20 @@ class Problem:
             limits[0] = np.inf
         return limits
 
+    @cached_property
+    def means(self) -> np.ndarray:
+        """The weighted means of the numbers, exact where a column is constant; shape (n,)."""
+        return np.clip(self.w @ self.x, self.x.min(axis=0), self.x.max(axis=0))
+
+    def merged(self) -> Problem:
+        """The problem with equal rows merged, see ``merge_duplicates``."""
+        x, z, y, w = merge_duplicates(self.x, self.z, self.y, self.w)
+        return replace(self, x=x, z=z, y=y, w=w)
+
     @property
     def label_flips(self) -> tuple[bool, ...]:
         """The labels that the adversary can give a sample: its own (False) and the other (True)."""
-        return (False, True) if self.radius > 0 and np.isfinite(self.metric.label_change) else (False,)
+        return (False, True) if self.radius > 0 and self.metric.flips else (False,)
 
     def numeric(self, b: np.ndarray) -> np.ndarray:
         """The slopes b_N of the numbers; shape (n,)."""

@@ -24,7 +24,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from wdrlr.estimators.base import RobustClassifier
-from wdrlr.estimators.solving import at
+from wdrlr.estimators.solving import at_point
 from wdrlr.model.problem import Problem
 
 N_SIMULATIONS = 10_000
@@ -210,7 +210,7 @@ class ProfileInferenceLogisticRegression(RobustClassifier):
         start = perf_counter()
         self.penalty_ = profile_penalty(posed.problem, rows[2].sum(), self.random_state, self.alpha)
         self.identification_seconds_ = perf_counter() - start
-        posed = posed._replace(problem=at(posed.problem, 0.0, self.penalty_))
+        posed = posed._replace(problem=at_point(posed.problem, 0.0, self.penalty_))
         return self._fit_posed(replace(unit, l1_penalty=self.penalty_), posed)
 
 

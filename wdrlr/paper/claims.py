@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 from wdrlr.paper.cells import plan_cells
-from wdrlr.paper.differences import COMPARED_COLUMNS, FAR, N_SPLITS
+from wdrlr.paper.differences import COMPARED_COLUMNS, FAR, FAR_BY_CHANCE, N_SPLITS
 from wdrlr.paper.growth import growth_numbers
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
@@ -236,18 +236,16 @@ def judge_values(splits: Splits) -> Finding:
     (97.5 %); in part if no more than half are; else fails."""
     off = summarise_errors(splits.rows, splits.table)["difference_in_se"].dropna().abs()
     n, n_far = len(off), int((off > FAR).sum())
-    by_chance = 2 * norm.sf(FAR / np.sqrt(2))
     return Finding(
         f"{n - n_far} of {n} within two standard errors",
         judge_far(n_far, n),
-        f"{(1 - by_chance) * n:.0f} expected by chance",
+        f"{(1 - FAR_BY_CHANCE) * n:.0f} expected by chance",
     )
 
 
 def judge_far(n_far: int, n: int) -> str:
     """The verdict on n values of which n_far are more than `FAR` of our standard errors from the printed ones."""
-    by_chance = 2 * norm.sf(FAR / np.sqrt(2))
-    return HOLDS if n_far <= binom.ppf(0.975, n, by_chance) else IN_PART if 2 * n_far <= n else FAILS
+    return HOLDS if n_far <= binom.ppf(0.975, n, FAR_BY_CHANCE) else IN_PART if 2 * n_far <= n else FAILS
 
 
 def judge_seconds(splits: Splits, table: str) -> Finding:

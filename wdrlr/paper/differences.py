@@ -13,6 +13,9 @@ from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
 FAR = 2.0
 """A mean is far from the paper's if they differ by more than this many of our standard errors."""
 
+FAR_BY_CHANCE = float(2 * norm.sf(FAR / np.sqrt(2)))
+"""The share of means that chance makes far: the paper's have standard errors, too."""
+
 N_SPLITS = 100
 """The number of splits behind the means of the paper's Table 1."""
 
@@ -64,6 +67,11 @@ def _ratio(value: float, unit: float) -> float:
     return value / unit if unit > 0 else np.nan
 
 
+def _is_clear(compared: pd.DataFrame) -> pd.Series:
+    """Which changes are more than twice their standard error."""
+    return compared["change"].abs() > 2 * compared["change_se"]
+
+
 def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The result of `compare_variants` as text: for each kind of method a table of data sets and methods by variants.
 
@@ -102,7 +110,7 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     differences, in the standard errors of our means; rms_after leaves out the variance of the changes themselves.
     """
     compared = compared[compared["se"] > 0]  # without a standard error nothing is far or near
-    moved = compared["change"].abs() > 2 * compared["change_se"]
+    moved = _is_clear(compared)
     before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
     far = before > FAR
     marks = pd.DataFrame(
@@ -151,9 +159,7 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
     reasons = []
     for cell in far.itertuples():
         tried = compared[(compared["dataset"] == cell.dataset) & (compared["method"] == cell.method)]
-        closing = tried[
-            (tried["change"].abs() > 2 * tried["change_se"]) & (tried["remaining_in_se"].abs() <= FAR)
-        ].sort_values("remaining", key=abs)
+        closing = tried[_is_clear(tried) & (tried["remaining_in_se"].abs() <= FAR)].sort_values("remaining", key=abs)
         if tried.empty:
             reasons.append("not tested")
         elif closing.empty:
@@ -176,7 +182,7 @@ def describe_differences(summary: pd.DataFrame) -> str:
     if differences.empty:
         return "Nothing to compare: no mean or median has both a standard error and a printed value."
     n, n_far = len(differences), int((differences.abs() > FAR).sum())
-    by_chance = n * 2 * norm.sf(FAR / np.sqrt(2))
+    by_chance = n * FAR_BY_CHANCE
     rms = np.sqrt(np.mean(differences**2))
     return (
         f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. If those have the same "

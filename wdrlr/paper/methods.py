@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wdrlr.estimators.formulation import Formulation, Stretch
-from wdrlr.estimators.solving import at
+from wdrlr.estimators.solving import at_point
 from wdrlr.model.problem import Problem
 from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
 from wdrlr.paper.protocols import Protocol
@@ -34,7 +34,7 @@ class Method:
     chooses
         What is chosen by cross-validation from the protocol's grids: the Wasserstein radius, the Lasso penalty gamma,
         "both" or "nothing"; what is not chosen is 0.
-    robust
+    bounded
         Whether the protocol's bound on the coefficients applies (to the DRO problems and MT, not to plain LR).
     coding, penalize_intercept
         The method's own; None for the protocol's.
@@ -51,7 +51,7 @@ class Method:
     group: str
     label_cost: float | Literal["n_categorical"] = 1.0
     chooses: Literal["nothing", "radius", "gamma", "both"] = "nothing"
-    robust: bool = True
+    bounded: bool = True
     coding: Literal["onehot", "pm1"] | None = None
     penalize_intercept: bool | None = None
     change: Callable[[Problem], tuple[Problem, Stretch]] | None = None
@@ -84,14 +84,14 @@ class Method:
             penalize_intercept=protocol.penalize_intercept if intercept is None else intercept,
             coding=self.coding or protocol.coding,
             any_code=protocol.any_code and self.is_proposed,
-            coef_bound=protocol.coef_bound if self.robust else None,
+            coef_bound=protocol.coef_bound if self.bounded else None,
             change=self.change,
         )
 
     def at(self, protocol: Protocol, unit: Problem, radius: float, gamma: float) -> Problem:
         """The problem at one point of the grid; ``unit`` is that of ``formulation``."""
         free = radius == 0 and not protocol.bounded_at_0
-        return at(replace(unit, coef_bound=np.full(unit.n_coefficients, np.inf)) if free else unit, radius, gamma)
+        return at_point(replace(unit, coef_bound=np.full(unit.n_coefficients, np.inf)) if free else unit, radius, gamma)
 
 
 _KAPPA: dict[str, tuple[str, Any]] = {"kappa_1": (r"$\kappa = 1$", 1.0), "kappa_m": (r"$\kappa = m$", "n_categorical")}
@@ -107,14 +107,14 @@ def _for_both_label_costs(name: str, group: str, **fields: Any) -> list[Method]:
 METHODS = {
     method.name: method
     for method in (
-        Method("LR", "LR", "unregularized", robust=False),
+        Method("LR", "LR", "unregularized", bounded=False),
         *_for_both_label_costs("DRO", "unregularized", chooses="radius"),
-        Method("r-LR", "r-LR", "regularized", chooses="gamma", robust=False),
+        Method("r-LR", "r-LR", "regularized", chooses="gamma", bounded=False),
         *_for_both_label_costs("r-DRO", "regularized", chooses="both"),
         *_for_both_label_costs("MT", "numerical", chooses="radius", change=dummies_as_numbers),
         Method(
             *("PI", "PI", "numerical"),
-            robust=False,
+            bounded=False,
             coding="pm1",
             penalize_intercept=True,
             penalty=profile_penalty,

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from wdrlr.extras import required
 from wdrlr.model.cuts import count_all_cuts
-from wdrlr.model.problem import Problem, merge_duplicates
+from wdrlr.model.problem import Problem
 from wdrlr.paper.results import STAMPED, other_versions, processor, versions, versions_fault
 from wdrlr.paper.store import Row, Table, check_writable
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data
@@ -282,8 +282,7 @@ def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
     part of the tailored solver.
     """
     if solver == "tailored":
-        x, z, y, w = merge_duplicates(problem.x, problem.z, problem.y, problem.w)
-        problem = replace(problem, x=x, z=z, y=y, w=w)
+        problem = problem.merged()
     name, options = WAYS[solver]
     limits = {"time_limit": setting.time_limit, "max_cuts": setting.max_constraints}
     options = options | {limit: value for limit, value in limits.items() if limit in registry.SOLVERS[name].options}

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.cuts import count_all_cuts
 from wdrlr.model.metric import ground_metric
-from wdrlr.model.problem import Problem, log_loss, merge_duplicates
+from wdrlr.model.problem import Problem, log_loss
 from wdrlr.paper.runtimes import instance
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss
 from wdrlr.plots import TEXT_WIDTH, figure_style
@@ -143,8 +143,7 @@ def guarantee_fits(sample_sizes: Sequence[int], n_features: int, n_runs: int, se
     for N in sample_sizes:
         for run in range(n_runs):
             data = synthetic_data(N, (2,) * n_features, [seed, run, N])
-            _, z, y, w = merge_duplicates(np.zeros((N, 0)), data.z, data.y, np.full(N, 1 / N))
-            problem = replace(categorical_problem(z, y, data.n_levels, label_cost=1.0), w=w)
+            problem = categorical_problem(data.z, data.y, data.n_levels, label_cost=1.0).merged()
             for radius in np.geomspace(1e-3, 1, 13):
                 fit = solve_tailored(replace(problem, radius=float(radius)))
                 rows.append((N, radius, run, fit.upper, true_loss(fit.b, data), not fit.b[1:].any(), fit.gap))

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from wdrlr.model.metric import ground_metric
-from wdrlr.model.problem import Problem, log_loss, merge_duplicates
+from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss
 from wdrlr.plots import TEXT_WIDTH, figure_style
@@ -118,9 +118,8 @@ def consistency_fits(sizes: Sequence[int], factor: float, n_features: int, n_run
     for N in sizes:
         for run in range(n_runs):
             data = synthetic_data(N, (2,) * n_features, [seed, run, N])
-            _, z, y, w = merge_duplicates(np.zeros((N, 0)), data.z, data.y, np.full(N, 1 / N))
-            problem = categorical_problem(z, y, data.n_levels, label_cost=1.0, radius=factor / np.sqrt(N))
-            fit = solve_tailored(replace(problem, w=w))
+            problem = categorical_problem(data.z, data.y, data.n_levels, label_cost=1.0, radius=factor / np.sqrt(N))
+            fit = solve_tailored(problem.merged())
             least = true_loss(data.b, data)
             distance = float(np.linalg.norm(fit.b - data.b))
             rows.append((N, run, fit.upper - least, true_loss(fit.b, data) - least, distance, fit.gap))

@@ -69,7 +69,7 @@ def optimal_constant(problem: Problem) -> tuple[np.ndarray, DualPoint] | None:
         return None
     kappa = problem.metric.label_change
     w_min = float(min(problem.w[problem.y > 0].sum(), problem.w[problem.y < 0].sum()))
-    flips = np.isfinite(kappa)
+    flips = problem.metric.flips
     b = np.zeros(problem.n_coefficients) if flips else best_constant(problem)
     if flips and problem.radius >= kappa / 2:
         return b, _stay(problem, np.full(problem.n_samples, 0.5), np.full(problem.n_samples, 0.5))

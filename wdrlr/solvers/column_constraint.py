@@ -244,9 +244,7 @@ def _in_own_units(problem: Problem) -> Problem:
 def _center(problem: Problem) -> np.ndarray:
     """From where numbers are counted: their means if b_0 is free to make up for it, else 0; shape (n,)."""
     free = problem.fit_intercept and problem.penalty[0] == 0 and np.isinf(problem.coef_bound[0])
-    # Clipped, so that nothing is left of a number that is the same in all rows.
-    means = np.clip(problem.w @ problem.x, problem.x.min(axis=0), problem.x.max(axis=0))
-    return means if free else np.zeros(problem.n_numeric)
+    return problem.means if free else np.zeros(problem.n_numeric)
 
 
 def _number_unit(problem: Problem) -> float:

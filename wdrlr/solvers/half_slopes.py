@@ -74,7 +74,7 @@ def applies(problem: Problem) -> bool:
     of_dummies = matrix.nnz == matrix.shape[1] and (matrix.data == 1).all()
     return bool(
         metric.p == 1
-        and np.isfinite(metric.label_change)
+        and metric.flips
         and np.isfinite(prices).all()
         and ((prices > 0) | (np.array(problem.n_levels, dtype=int) < 2)).all()
         and metric.movable(n).all()
@@ -165,7 +165,7 @@ def _center(problem: Problem) -> np.ndarray:
     """The means of the numbers, if the intercept makes up for any shift, exact where a column is constant; (n,)."""
     if not problem.fit_intercept or problem.penalty[0] > 0:
         return np.zeros(problem.n_numeric)
-    return np.clip(problem.w @ problem.x, problem.x.min(axis=0), problem.x.max(axis=0))
+    return problem.means
 
 
 def _coefficients(problem: Problem, v: np.ndarray, center: np.ndarray, size: np.ndarray) -> np.ndarray:

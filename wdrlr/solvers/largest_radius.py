@@ -98,7 +98,7 @@ def largest_useful_radius(problem: Problem) -> float:
     ConicSolverError
         If none of the solvers tried finds it.
     """
-    least = problem.metric.label_change * _surplus(problem) if _flips(problem) else 0.0
+    least = problem.metric.label_change * _surplus(problem) if problem.metric.flips else 0.0
     low, high = _by_flips(problem) if half_slopes.applies(problem) else (0.0, np.inf)
     closed = high - low <= WIDTH * high < np.inf
     if closed and low > (1 + NEAR) * least:
@@ -107,11 +107,6 @@ def largest_useful_radius(problem: Problem) -> float:
     if radius is not None:
         return radius
     return high if closed else _steepest(problem)
-
-
-def _flips(problem: Problem) -> bool:
-    """Whether labels can be changed."""
-    return bool(np.isfinite(problem.metric.label_change))
 
 
 def _by_flips(problem: Problem) -> tuple[float, float]:
@@ -142,7 +137,7 @@ def _cost_of_balance(problem: Problem, q: np.ndarray) -> float:
     if missing > room.max():
         return np.inf
     u[np.argmax(room)] -= side * missing
-    x = problem.x - _centre(problem) if problem.fit_intercept and allowed[0] == 0 else problem.x
+    x = problem.x - problem.means if problem.fit_intercept and allowed[0] == 0 else problem.x
     numbers = np.abs((x.T.astype(np.longdouble) * u).sum(axis=1)).astype(float)
     cost = metric.label_change * float((problem.w / 2 - y * u).sum())
     cost += metric.numeric_distance(np.maximum(numbers - problem.numeric(allowed), 0.0))
@@ -166,7 +161,7 @@ def _steepest(problem: Problem) -> float:
     """-min h(d), found in the largest of the problem's own units, and in smaller ones while it is small there."""
     # Any radius but 0, where nothing can be changed.
     problem = replace(problem, radius=1.0)
-    flips = np.isfinite(problem.metric.label_change)
+    flips = problem.metric.flips
     b_0 = 0.0 if flips else best_constant(problem)[0]
     slope = {1.0: float(expit(-b_0)), -1.0: float(expit(b_0))}
     if flips:
@@ -178,7 +173,7 @@ def _steepest(problem: Problem) -> float:
         anywhere = problem.fit_intercept and abs(surplus) <= ACCURACY
         problem = replace(problem, fit_intercept=False)
     if anywhere:
-        problem = replace(problem, x=problem.x - _centre(problem))
+        problem = replace(problem, x=problem.x - problem.means)
     of_numbers = 0.0
     if not flips:
         if _endless(problem, slope):
@@ -254,13 +249,8 @@ def _of_fixed_features(problem: Problem) -> np.ndarray:
     metric = problem.metric
     fixed = [bool(np.isinf(_off_diagonal(costs)).all()) for costs in metric.level_costs or ()]
     of_levels = np.repeat(fixed, problem.n_levels) if fixed else np.zeros(problem.level_matrix.shape[0], dtype=bool)
-    numbers = np.isinf(metric.number_norm.of_units(problem.n_numeric))
+    numbers = ~metric.movable(problem.n_numeric)
     return np.concatenate([[False], numbers, abs(problem.level_matrix[of_levels]).sum(axis=0) > 0])
-
-
-def _centre(problem: Problem) -> np.ndarray:
-    """The means of the numbers, exact where a column is constant, so that rounding leaves nothing of it."""
-    return np.clip(problem.w @ problem.x, problem.x.min(axis=0), problem.x.max(axis=0))
 
 
 def _surplus(problem: Problem) -> float:
@@ -278,7 +268,7 @@ def _endless(problem: Problem, slope: dict[float, float]) -> bool:
     size[size == 0] = 1.0
     metric, factor = problem.metric, np.ones(problem.n_coefficients)
     factor[1 : 1 + problem.n_numeric] = size
-    fixed = np.isinf(metric.number_norm.of_units(problem.n_numeric))
+    fixed = ~metric.movable(problem.n_numeric)
     level_costs = metric.level_costs or (0.0,) * problem.n_categorical
     free = tuple(np.where(np.isinf(D), D, 0.0) if np.isinf(D).any() else 0.0 for D in level_costs)
     far = replace(
@@ -794,7 +784,7 @@ def _share_of_labels(
     if sigma is None and len(free):
         return _smallest(partial(_holds, problem, majority), start, end)
     N, n, w = problem.n_samples, problem.n_numeric, problem.w
-    centre = _centre(problem)
+    centre = problem.means
     x = problem.x - centre
     size = np.abs(x).max(axis=0, initial=0.0)
     size[size == 0] = 1.0

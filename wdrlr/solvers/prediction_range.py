@@ -204,7 +204,7 @@ def is_unbounded(problem: Problem, row: np.ndarray) -> bool:
     fixed = np.isfinite(problem.coef_bound) | (problem.penalty > 0)
     fixed[0] |= not problem.fit_intercept
     if problem.radius > 0:
-        fixed[1 : 1 + n] |= np.array([problem.metric.dual_norm(unit) > 0 for unit in np.eye(n)], dtype=bool)
+        fixed[1 : 1 + n] |= problem.metric.movable(n)
     scale = np.ones(problem.n_coefficients)
     scale[1 : 1 + n] = np.maximum(np.abs(problem.x).max(axis=0), np.abs(row[1 : 1 + n]))
     scale = np.where(scale > 0, scale, 1.0)

@@ -246,7 +246,7 @@ def _apart(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
     reach, same = np.ones(problem.n_coefficients), np.zeros((sum(n_levels), problem.n_coefficients))
     if problem.radius == 0:
         return reach, same[:0]
-    reach[1 : 1 + n] = np.isinf(metric.number_norm.of_units(n))
+    reach[1 : 1 + n] = ~metric.movable(n)
     touched = not reach[1 : 1 + n].any()
     for j, (K, costs) in enumerate(zip(n_levels, metric.level_costs or (1.0,) * len(n_levels), strict=True)):
         n_parts, part = connected_components(np.isfinite(np.broadcast_to(costs, (K, K))))

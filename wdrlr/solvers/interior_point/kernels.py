@@ -99,8 +99,8 @@ class Fold(NamedTuple):
     position: np.ndarray  # (E,): of each coordinate
     order: np.ndarray  # (E,): the coordinate at each position, ascending in the core and apart; lam is in the core
     n_core: int
-    place: np.ndarray  # (levels,): the position of a level's coordinate, -1 for the most common level
-    narrow: np.ndarray  # the positions of the intercept, the numbers and the levels of narrow features
+    spot: np.ndarray  # (levels,): the position of a level's coordinate, -1 for the most common level
+    dense: np.ndarray  # the positions of the intercept, the numbers and the levels of narrow features
 
 
 class Folded(NamedTuple):
@@ -115,9 +115,9 @@ def fold(E: int, apart: np.ndarray, data: Data) -> Fold:
     """That of E coordinates with these apart."""
     order = np.concatenate([np.delete(np.arange(E), apart), apart])
     position = np.argsort(order)
-    place = np.where(data.column >= 0, position[data.column], -1)
-    narrow = position[np.concatenate([np.arange(1 + data.x.shape[1]), data.narrow])]
-    return Fold(position, order, E - len(apart), place, narrow)
+    spot = np.where(data.column >= 0, position[data.column], -1)
+    dense = position[np.concatenate([np.arange(1 + data.x.shape[1]), data.narrow])]
+    return Fold(position, order, E - len(apart), spot, dense)
 
 
 class Pairs(NamedTuple):
@@ -738,20 +738,20 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
     The diagonal of what is apart is in its last column.
     """
     (N, n), E, C = data.x.shape, len(fold.order), fold.n_core
-    half, of_changes, place = np.zeros((E, C + 1)), np.zeros((3, E)), fold.place
+    half, of_changes, spot = np.zeros((E, C + 1)), np.zeros((3, E)), fold.spot
     weight, of_lam = np.empty(N), np.empty(N)
     touched, seen = np.empty(E, np.int64), np.zeros(E, np.bool_)
     where, value = np.empty(2 * data.z.shape[1], np.int64), np.empty(2 * data.z.shape[1])
     _add_changed_cuts(
         *(half, weight, of_lam, of_changes, touched, seen, where, value),
-        *(data.x, data.z, place, fold.position, pool, t, mult, slack),
+        *(data.x, data.z, spot, fold.position, pool, t, mult, slack),
     )
     if n:
         half[C - 1, 1 : 1 + n] += of_lam @ data.x
-    _add_of_lam(half, of_lam, data.z, place)
+    _add_of_lam(half, of_lam, data.z, spot)
     if len(data.wide):
-        _add_wide(half, weight, data.x, data.z, place, data.wide)
-    own = fold.narrow
+        _add_wide(half, weight, data.x, data.z, spot, data.wide)
+    own = fold.dense
     product = np.zeros((len(own), len(own)))  # its lower triangle
     for first in range(0, N, ROWS_AT_ONCE):
         rows = _weighted_rows(slice(first, first + ROWS_AT_ONCE), weight, data, len(own))
@@ -765,13 +765,13 @@ def _half_gram(fold: Fold, data: Data, pool: Pool, t: np.ndarray, mult: np.ndarr
 
 
 @jit
-def _add_of_lam(half: np.ndarray, of_lam: np.ndarray, z: np.ndarray, place: np.ndarray) -> None:
+def _add_of_lam(half: np.ndarray, of_lam: np.ndarray, z: np.ndarray, spot: np.ndarray) -> None:
     """Add sum_i of_lam_i R_i, but for the numbers, in the row of lam."""
     last = half.shape[1] - 2
     for i in range(z.shape[0]):
         half[last, 0] += of_lam[i]
         for j in range(z.shape[1]):
-            e = place[z[i, j]]
+            e = spot[z[i, j]]
             if e >= 0:
                 _add(half, last, e, of_lam[i])
 
@@ -795,12 +795,12 @@ def _fill_levels(rows: np.ndarray, root: np.ndarray, place: np.ndarray, z: np.nd
 
 @jit
 def _add_wide(
-    half: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, place: np.ndarray, wide: np.ndarray
+    half: np.ndarray, weight: np.ndarray, x: np.ndarray, z: np.ndarray, spot: np.ndarray, wide: np.ndarray
 ) -> None:
     """Add sum_i weight_i R_i R_i' in the rows and columns of the levels of wide features."""
     for i in range(z.shape[0]):
         for k in range(wide.size):
-            e = place[z[i, wide[k]]]
+            e = spot[z[i, wide[k]]]
             if e < 0 or weight[i] == 0.0:
                 continue
             half[e, 0] += weight[i]
@@ -812,7 +812,7 @@ def _add_wide(
                     at += 1
                     if at - 1 > k:
                         continue
-                other = place[z[i, j]]
+                other = spot[z[i, j]]
                 if other >= 0:
                     _add(half, e, other, weight[i] if other != e else 0.5 * weight[i])
 
@@ -841,7 +841,7 @@ def _add_changed_cuts(
     value: np.ndarray,
     x: np.ndarray,
     z: np.ndarray,
-    place: np.ndarray,
+    spot: np.ndarray,
     position: np.ndarray,
     pool: Pool,
     t: np.ndarray,
@@ -878,7 +878,7 @@ def _add_changed_cuts(
             size = 0
             for k in range(pool.ends[c], pool.ends[c + 1]):
                 for side in range(2):
-                    e = place[z[i, pool.feature[k]]]
+                    e = spot[z[i, pool.feature[k]]]
                     if side == 1:
                         e = position[pool.entry[k]] if pool.entry[k] >= 0 else -1
                     if e < 0:
@@ -911,7 +911,7 @@ def _add_changed_cuts(
             for r in range(x.shape[1]):
                 half[e, 1 + r] += with_row * x[i, r]
             for j in range(z.shape[1]):
-                other = place[z[i, j]]
+                other = spot[z[i, j]]
                 if other >= 0:
                     _add(half, e, other, with_row)
             part = of_changes[1, e] / sum_D
