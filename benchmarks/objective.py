@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import some_rows
 from benchmarks.solvers import SOLVERS
-from wdrlr.model.certificate import objective as value_at
+from wdrlr.model.objective import objective as value_at
 from wdrlr.model.problem import Problem
 
 LONG = 10.0

@@ -22,8 +22,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from wdrlr import ColumnWarning, WassersteinLogisticRegression, WassersteinLogisticRegressionCV, load_dataset
 from wdrlr.data_prep import sources
-from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.encoding import look_alikes
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.worst_case import changed_mass
 
 N = 40

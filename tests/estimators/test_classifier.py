@@ -23,7 +23,7 @@ from wdrlr import (
     load_dataset,
     radius_max,
 )
-from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.problem import Problem, merge_duplicates
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.estimators.test_classifier import mixed_data
 from wdrlr.estimators.formulation import Formulation
 from wdrlr.estimators.solving import Solving
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.paper.baselines import dummies_as_numbers
 
 X, Y = mixed_data(40)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.instances import f_by_hand, random_coefficients, random_problem
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.model.problem import level_offsets, log_loss, merge_duplicates
 
 

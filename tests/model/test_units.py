@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.instances import in_other_units, random_problem
 from wdrlr import WassersteinLogisticRegression
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.model.units import power_of_two, with_distance_unit, with_number_unit
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.solvers.interior_point.method import solve_tailored

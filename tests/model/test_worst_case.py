@@ -17,10 +17,10 @@ from tests.instances import (
     random_problem,
     worst_case_by_hand,
 )
-from tests.model.test_certificate import SETTINGS, theorem_3_instance
+from tests.model.test_objective import SETTINGS, theorem_3_instance
 from wdrlr import WassersteinLogisticRegression
-from wdrlr.model.certificate import objective, worst_case_loss
 from wdrlr.model.cuts import all_cuts
+from wdrlr.model.objective import objective, worst_case_loss
 from wdrlr.model.worst_case import changed_mass, worst_case_distribution
 from wdrlr.paper.baselines import ContinuousLogisticRegression
 from wdrlr.solvers.programs import solve_program

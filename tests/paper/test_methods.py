@@ -5,7 +5,7 @@ import pytest
 
 from wdrlr.datasets import load_dataset
 from wdrlr.estimators.solving import Solving
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
 from wdrlr.paper.cells import prepare_reference, split_rows
 from wdrlr.paper.methods import METHODS

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from wdrlr import WassersteinLogisticRegression
-from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.metric import GroundMetric
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.paper.one_feature import (
     MODELS,
     POINTS,

@@ -5,7 +5,7 @@ import numpy as np
 
 from tests.instances import random_problem
 from wdrlr.estimators.solving import Solving, at
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.paper.solver_ends import RESIDUE, SHARED, STOPPED, share_intercept
 from wdrlr.solvers.registry import SOLVERS
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from tests.instances import at
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.model.problem import log_loss
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from wdrlr.estimators.formulation import Formulation
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.paper.baselines import dummies_as_numbers
 from wdrlr.paper.cells import run_cell
 from wdrlr.paper.methods import METHODS

@@ -18,8 +18,9 @@ from tests.instances import (
     random_problem,
     worst_case_by_hand,
 )
-from wdrlr.model.certificate import check, objective
+from wdrlr.model.certificate import check
 from wdrlr.model.cuts import all_cuts
+from wdrlr.model.objective import objective
 from wdrlr.paper.runtimes import instance
 from wdrlr.solvers import column_constraint
 from wdrlr.solvers.closed_form import best_constant, constant_objective, optimal_constant

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tests.instances import random_coefficients, random_problem
-from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import all_cuts, data_cuts, join
+from wdrlr.model.objective import objective
 from wdrlr.solvers.dual_repair import LARGEST_SCORE, coefficient_bounds, dual_points, residual_charge
 
 SETTINGS = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.instances import COSTS, at, random_coefficients, random_problem
-from wdrlr.model.certificate import objective
 from wdrlr.model.encoding import level_matrix
+from wdrlr.model.objective import objective
 from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.solvers.interior_point.method import solve_tailored

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.instances import at, random_problem
-from wdrlr.model.certificate import DualPoint, dual_value, objective
+from wdrlr.model.certificate import DualPoint, dual_value
+from wdrlr.model.objective import objective
 from wdrlr.solvers import half_slopes, largest_radius
 from wdrlr.solvers.largest_radius import largest_useful_radius
 

@@ -21,7 +21,7 @@ from tests.instances import (
 )
 from tests.solvers.test_half_slopes import bracket_settings
 from wdrlr import WassersteinLogisticRegression, radius_max
-from wdrlr.model.certificate import worst_case_loss
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.solvers import largest_radius
 from wdrlr.solvers.closed_form import best_constant
 from wdrlr.solvers.column_constraint import solve_column_constraint

@@ -7,8 +7,8 @@ import pytest
 
 from tests.instances import WeightedL1, random_coefficients, random_problem
 from wdrlr import WassersteinLogisticRegression, radius_max
-from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.metric import L1, L2, NORMS, LInf, Norm
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 from wdrlr.solvers.interior_point.method import solve_tailored

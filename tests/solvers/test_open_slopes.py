@@ -6,9 +6,9 @@ import pytest
 from scipy.special import expit
 
 from tests.instances import COSTS, random_coefficients, random_costs
-from wdrlr.model.certificate import Objective, objective
 from wdrlr.model.encoding import level_matrix
 from wdrlr.model.metric import ground_metric
+from wdrlr.model.objective import Objective, objective
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.interior_point.method import solve_tailored

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tests.instances import at, cost_by_hand, enumerated_points, random_problem
-from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import all_cuts
 from wdrlr.model.metric import ground_metric
+from wdrlr.model.objective import objective
 from wdrlr.solvers import prediction_range as module
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import SETTINGS

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.instances import random_problem
-from wdrlr.model.certificate import Certificate, Objective, check
+from wdrlr.model.certificate import Certificate, check
 from wdrlr.model.cuts import all_cuts
 from wdrlr.model.encoding import level_matrix
 from wdrlr.model.metric import GroundMetric
+from wdrlr.model.objective import Objective
 from wdrlr.model.problem import Problem
 from wdrlr.solvers import solution
 from wdrlr.solvers.closed_form import best_constant, constant_objective, optimal_constant

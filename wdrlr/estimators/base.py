@@ -28,8 +28,8 @@ from wdrlr.estimators.formulation import Formulation, Posed
 from wdrlr.estimators.frames import depth_of_user
 from wdrlr.estimators.solving import Solving
 from wdrlr.model import encoding as enc
-from wdrlr.model.certificate import objective, worst_case_loss
 from wdrlr.model.metric import NORMS
+from wdrlr.model.objective import objective, worst_case_loss
 from wdrlr.model.threads import threads
 from wdrlr.model.worst_case import atoms_table, worst_case_distribution
 from wdrlr.solvers.conic import SETTINGS

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.encoding import as_pandas, check_made_by
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import candidates, changed
 
@@ -48,7 +48,7 @@ class WorstCase:
     expected_loss, transport_cost : float
         Both computed from the atoms as they stand.
     worst_case_loss : float
-        The supremum, by the dual (``certificate.worst_case_loss``).
+        The supremum, by the dual (``objective.worst_case_loss``).
     attained : bool
         False where the supremum is only approached, by mass that escapes along a ray.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import ConicSolverError, choose_conic_solver

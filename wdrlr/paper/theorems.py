@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from wdrlr.model.certificate import worst_case_loss
 from wdrlr.model.cuts import count_all_cuts
 from wdrlr.model.metric import ground_metric
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.paper.runtimes import instance
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.special import entr, expit
 
-from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import all_cuts
+from wdrlr.model.objective import objective
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.separation import most_violated
 from wdrlr.model.threads import threads

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from wdrlr.model.certificate import LARGEST_SCORE, DualPoint, worst_case_loss
+from wdrlr.model.certificate import LARGEST_SCORE, DualPoint
 from wdrlr.model.cuts import Cuts, data_cuts, join
+from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.problem import Problem, codes, log_loss
 
 LEAST_CLASS = 1e-3

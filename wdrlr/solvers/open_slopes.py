@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from wdrlr.model.certificate import Objective, objective_with_rounding
+from wdrlr.model.objective import Objective, objective_with_rounding
 from wdrlr.model.problem import Problem
 
 

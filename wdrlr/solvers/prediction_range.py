@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import Cuts, initial_cuts, join
+from wdrlr.model.objective import objective
 from wdrlr.model.problem import Problem
 from wdrlr.model.separation import most_violated
 from wdrlr.solvers.interior_point.coordinates import Coordinates

@@ -10,17 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from wdrlr.model.certificate import (
-    Certificate,
-    DualPoint,
-    Objective,
-    ambiguity,
-    check,
-    dual_value,
-    objective,
-    objective_with_rounding,
-)
+from wdrlr.model.certificate import Certificate, DualPoint, ambiguity, check, dual_value
 from wdrlr.model.cuts import data_cuts
+from wdrlr.model.objective import Objective, objective, objective_with_rounding
 from wdrlr.model.problem import Problem
 from wdrlr.solvers.closed_form import best_constant, constant_objective
 from wdrlr.solvers.linear import minimise_linear

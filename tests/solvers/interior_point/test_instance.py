@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.instances import random_coefficients, random_problem
-from wdrlr.model.certificate import objective
 from wdrlr.model.cuts import all_cuts
+from wdrlr.model.objective import objective
 from wdrlr.model.problem import log_loss
 from wdrlr.solvers.interior_point import kernels
 from wdrlr.solvers.interior_point.coordinates import Coordinates

@@ -15,8 +15,9 @@ from tests.solvers.test_column_constraint import SETTINGS
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import DataUnavailableError, load_dataset
 from wdrlr.estimators.formulation import Formulation
-from wdrlr.model.certificate import dual_value, objective
+from wdrlr.model.certificate import dual_value
 from wdrlr.model.cuts import initial_cuts
+from wdrlr.model.objective import objective
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.dual_repair import coefficient_bounds, dual_points, residual_charge
 from wdrlr.solvers.interior_point.coordinates import Coordinates

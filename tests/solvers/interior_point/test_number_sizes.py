@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.instances import random_problem
-from wdrlr.model.certificate import objective
 from wdrlr.model.metric import NORMS, LInf, Norm
+from wdrlr.model.objective import objective
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.interior_point.bound import Bounds, bound_below
 from wdrlr.solvers.interior_point.coordinates import Coordinates

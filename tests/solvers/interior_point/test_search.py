@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.instances import random_problem
-from wdrlr.model.certificate import objective
+from wdrlr.model.objective import objective
 from wdrlr.solvers.interior_point.bound import Bounds, bound_below
 from wdrlr.solvers.interior_point.coordinates import Coordinates
 from wdrlr.solvers.interior_point.instance import Instance

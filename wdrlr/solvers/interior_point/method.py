@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from wdrlr.model.certificate import DualPoint, Objective, objective
+from wdrlr.model.certificate import DualPoint
+from wdrlr.model.objective import Objective, objective
 from wdrlr.model.problem import Problem
 from wdrlr.model.threads import on_one_thread
 from wdrlr.solvers.closed_form import optimal_constant
