@@ -1,8 +1,12 @@
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from wdrlr.paper import cells, steps
+from wdrlr.paper.results import source_stamp, versions
+from wdrlr.paper.runtimes import STAMPED_HERE
 
 SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_splits": 2, "first_split": 0, "seed": 0, "protocol": "code"}
 SMALL |= {"n_jobs": 1, "backend": "sequential", "scheduler": "", "tol": 1e-4, "solver": "tailored"}
@@ -64,3 +68,13 @@ def test_rows_older_than_the_protocol_are_named(run, monkeypatch, capsys):
 def test_the_last_word_is_whether_the_claims_hold(capsys, claims, sentence):
     steps.conclude(claims)
     assert capsys.readouterr().out == sentence
+
+
+def test_committed_rows_have_the_stamp_of_the_code_or_are_named_as_older():
+    text = "".join(path.read_text() for path in (Path(__file__).parents[2] / "figures" / "results").glob("*.csv"))
+    python = re.findall(r"python=(\d+\.\d+)", text)
+    if set(python) != {re.match(r"python=(\d+\.\d+)", versions())[1]}:
+        pytest.skip("stamps can be compared under the same version of Python only")
+    stamps = set(re.findall(r"wdrlr=[\d.]+\+(\w+)", text))
+    assert stamps <= {source_stamp(), source_stamp(STAMPED_HERE), *steps.OLDER_STAMPS}
+    assert set(steps.OLDER_STAMPS) <= stamps
