@@ -22,7 +22,7 @@ from tests.instances import (
 from tests.solvers.test_half_slopes import bracket_settings
 from wdrlr import WassersteinLogisticRegression, radius_max
 from wdrlr.model.objective import worst_case_loss
-from wdrlr.solvers import largest_radius
+from wdrlr.solvers import largest_radius, slope_program
 from wdrlr.solvers.closed_form import best_constant
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.conic import ConicSolverError
@@ -75,30 +75,6 @@ def test_unequal_classes_and_useless_features_leave_an_intercept_only():
     solution = fit_at(problem, 0.05)
     assert solution.b[0] > 0.1
     assert not solution.b[1:].any()
-
-
-@pytest.mark.parametrize("beta", [0.2, 1e-4, 1e-8])
-@pytest.mark.parametrize("coding", ["onehot", "pm1"])
-def test_a_small_class_takes_as_few_labels_as_it_is_small(beta, coding):
-    """One level has half of the larger class, and all of the smaller one, whose weight is beta.
-
-    With the share s of labels changed, all of them in the other level, the smaller class has s there, which must be its
-    part of beta + s: s = (beta + s) (1 - beta) / 2.
-    """
-    problem = random_problem(0, N=3, n=0, n_levels=(2,), label_cost=3.0, coding=coding)
-    problem.y[:], problem.z[:] = [1.0, 1.0, -1.0], [[0], [1], [1]]
-    problem.w[:] = (1 - beta) / 2, (1 - beta) / 2, beta
-    share = beta * (1 - beta) / (1 + beta)
-    assert largest_useful_radius(problem) == pytest.approx(3.0 * share, rel=1e-6)
-
-
-@pytest.mark.parametrize("coding", ["onehot", "pm1"])
-def test_a_level_of_its_own_makes_a_small_class_worth_something(coding):
-    """No change of labels makes up for it there, so that b = 0 is the first constant model that is optimal."""
-    problem = random_problem(0, N=3, n=0, n_levels=(4,), coding=coding)
-    problem.y[:], problem.z[:], problem.w[:] = [1.0, -1.0, 1.0], [[2], [1], [3]], [0.7 - 1e-8, 1e-8, 0.3]
-    assert largest_useful_radius(problem) == pytest.approx(0.5, rel=1e-6)
-    assert solve_tailored(at(problem, 0.005), tol=1e-10).b[1:].any()
 
 
 def test_radius_max_of_a_table():
@@ -519,20 +495,6 @@ def test_levels_on_a_scale_move_by_one_step(label_cost, expected):
     assert largest_useful_radius(with_costs(problem, ordinal)) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["ordinal", "matrices"])
-def test_pairs_of_levels_are_found_where_there_are_too_many(monkeypatch, kind):
-    problems = [
-        random_problem(seed, costs=kind, n_levels=(9, 7), N=40, label_cost=cost)
-        for seed in range(4)
-        for cost in (2.0, np.inf)
-    ]
-    radii = [largest_useful_radius(problem) for problem in problems]
-    assert min(radii) > 0
-    monkeypatch.setattr(largest_radius, "MOST_PAIRS", 10)
-    for problem, radius in zip(problems, radii, strict=True):
-        assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
-
-
 # Solvers that fail
 
 
@@ -553,36 +515,11 @@ def test_a_radius_that_the_first_unit_finds_is_not_cut_short_by_another():
     assert radius_max(table.assign(z=levels), [0, 0, 0, 1], **about) == expected
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_many_samples_are_solved_in_parts(monkeypatch, setting):
-    problem = random_problem(5, **{**setting, "N": 300})
-    radius = largest_radius._steepest(problem)
-    monkeypatch.setattr(largest_radius, "MANY_SAMPLES", 50)
-    assert largest_radius._steepest(problem) == pytest.approx(radius, rel=1e-7)
-
-
-def test_in_parts_few_samples_have_variables(monkeypatch):
-    sizes = []
-    minimise = largest_radius._minimise
-    monkeypatch.setattr(
-        largest_radius,
-        "_minimise",
-        lambda program, method: (sizes.append(program.q.size), minimise(program, method))[1],
-    )
-    problem = random_problem(5, N=2000, n=2, label_cost=0.5)
-    whole = largest_radius._steepest(problem)
-    n_all = max(sizes)
-    sizes.clear()
-    monkeypatch.setattr(largest_radius, "MANY_SAMPLES", 200)
-    assert largest_radius._steepest(problem) == pytest.approx(whole, rel=1e-7)
-    assert max(sizes) < 0.6 * n_all
-
-
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
     problem = random_problem(3, N=20, n=3, norm=norm, costs="ordinal")
     radius = largest_useful_radius(problem)
-    minimise, tried = largest_radius._minimise, []
+    minimise, tried = slope_program.minimise, []
 
     def fails_unless_simplex(program, method):
         tried.append(method)
@@ -590,19 +527,19 @@ def test_where_one_method_fails_another_is_tried(monkeypatch, norm):
             raise ConicSolverError("HiGHS Status 15")
         return minimise(program, method)
 
-    monkeypatch.setattr(largest_radius, "_minimise", fails_unless_simplex)
+    monkeypatch.setattr(slope_program, "minimise", fails_unless_simplex)
     assert largest_useful_radius(problem) == pytest.approx(radius, rel=1e-7)
     assert tried[0] == "highs-ipm"
 
 
 def test_a_value_that_its_direction_does_not_have_is_not_believed(monkeypatch):
-    minimise = largest_radius._minimise
+    minimise = slope_program.minimise
 
     def wrong(program, method):
         x, value = minimise(program, method)
         return x, 1.001 * value
 
-    monkeypatch.setattr(largest_radius, "_minimise", wrong)
+    monkeypatch.setattr(slope_program, "minimise", wrong)
     with pytest.raises(ConicSolverError, match=r"not found by highs-ipm, highs-ds. Rescale or leave out columns"):
         largest_useful_radius(random_problem(3, costs="ordinal"))
 
