@@ -56,11 +56,13 @@ def test_rows_older_than_the_protocol_are_named(run, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "claims, sentence",
     [
-        ({"it is fast": True, "it is good": True}, "The paper's claim holds, that it is fast and that it is good.\n"),
+        ({"it is fast": True, "it is good": True}, "The paper's claims hold: it is fast; it is good.\n"),
+        ({"it is fast": False, "it is good": False}, "The paper's claims do not hold: it is fast; it is good.\n"),
+        ({"it is fast": True}, "The paper's claim holds, that it is fast.\n"),
         ({"it is fast": False}, "The paper's claim does not hold, that it is fast.\n"),
         (
             {"it is fast": False, "it is good": True},
-            "The paper's claim holds in part: it holds that it is good, but not that it is fast.\n",
+            "1 of the paper's 2 claims hold: it is good.\nThese claims do not hold: it is fast.\n",
         ),
         ({}, "Whether the claim holds cannot be said from these rows.\n"),
     ],

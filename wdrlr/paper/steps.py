@@ -199,15 +199,19 @@ def explained(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def conclude(claims: Mapping[str, bool], whose: str = "The paper's") -> None:
-    """Print whether the claims hold, in one sentence: a notebook's last word."""
-    said = {verdict: [claim for claim, holds in claims.items() if holds == verdict] for verdict in (True, False)}
-    held, failed = (" and that ".join(said[verdict]) for verdict in (True, False))
-    if held and failed:
-        print(f"{whose} claim holds in part: it holds that {held}, but not that {failed}.")
-    elif held or failed:
-        print(f"{whose} claim {'holds' if held else 'does not hold'}, that {held or failed}.")
-    else:
+    """Print whether the claims hold: a notebook's last word."""
+    held, failed = ([claim for claim, holds in claims.items() if holds == verdict] for verdict in (True, False))
+    if not claims:
         print("Whether the claim holds cannot be said from these rows.")
+    elif len(claims) == 1:
+        print(f"{whose} claim {'holds' if held else 'does not hold'}, that {(held or failed)[0]}.")
+    elif not failed:
+        print(f"{whose} claims hold: {'; '.join(held)}.")
+    elif not held:
+        print(f"{whose} claims do not hold: {'; '.join(failed)}.")
+    else:
+        print(f"{len(held)} of {whose.lower()} {len(claims)} claims hold: {'; '.join(held)}.")
+        print(f"These claims do not hold: {'; '.join(failed)}.")
 
 
 def differences_in_se(summary: pd.DataFrame) -> pd.DataFrame:

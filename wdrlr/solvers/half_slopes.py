@@ -24,16 +24,13 @@ from wdrlr.model.metric import L1, L2, GroundMetric, LevelCosts, LInf, Norm, Wei
 from wdrlr.model.problem import Problem
 from wdrlr.model.threads import on_one_thread
 from wdrlr.solvers.interior_point import kernels
-from wdrlr.solvers.interior_point.coordinates import MOST_LEVELS_OF_NARROW
+from wdrlr.solvers.interior_point.coordinates import NEGLIGIBLE
 
 MOST_STEPS = 60
 """Ten to twenty are usual."""
 
 ACCURACY = 1e-12
 """Of the complementarity, relative to the value, at which the method ends."""
-
-NEGLIGIBLE = 1e-13
-"""Times the largest weight: a lighter sample is left out, and half of its mass changes its label."""
 
 LARGEST_PENALTY = 1.0
 """One that leaves a coefficient 0: no derivative is larger, in units of each column. Stands for larger ones."""
@@ -149,7 +146,7 @@ def solve(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     q : ndarray of shape (N,)
         0 <= q_i <= w_i.
     """
-    heavy = problem.w > NEGLIGIBLE * problem.w.max()
+    heavy = problem.w > NEGLIGIBLE * problem.w.max()  # of the others, half of the mass changes its label
     center = _center(problem)
     size = np.abs(problem.x - center).max(axis=0, initial=0.0)
     size[size == 0] = 1.0
@@ -187,21 +184,14 @@ def _pose(problem: Problem, heavy: np.ndarray, center: np.ndarray, size: np.ndar
     metric, n, V = problem.metric, problem.n_numeric, sum(problem.n_levels)
     kappa, prices = metric.label_change, level_prices(metric, problem.n_levels)
     column = (1 + n + np.arange(V)).astype(np.int32)
-    is_narrow = np.array(problem.n_levels, dtype=int) <= MOST_LEVELS_OF_NARROW
-    of_narrow = np.repeat(is_narrow, problem.n_levels)
-    narrow, place = column[of_narrow], np.zeros(V, dtype=np.int32)
-    place[of_narrow] = 1 + n + np.arange(len(narrow))
-    data = kernels.Data(
+    data = kernels.make_data(
         x=np.ascontiguousarray((problem.x[heavy] - center) / size),
         z=np.ascontiguousarray(problem.z[heavy] + problem.offsets, dtype=np.int32),
-        y=problem.y[heavy].astype(float),
-        w=problem.w[heavy].astype(float),
-        offsets=np.append(problem.offsets, V).astype(np.int64),
+        y=problem.y[heavy],
+        w=problem.w[heavy],
+        n_levels=problem.n_levels,
         column=column,
         top=np.full((2, problem.n_categorical), -1, dtype=np.int32),
-        narrow=narrow,
-        place=place,
-        wide=np.flatnonzero(~is_narrow),
     )
     norm, costs = base_norm(metric, n)
     reach = size * costs * (norm.of_units(n) if n == 1 else 1.0) / metric.scale / kappa

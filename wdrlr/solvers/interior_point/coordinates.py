@@ -14,8 +14,6 @@ from wdrlr.solvers.interior_point import kernels
 
 MIN_LEVELS_FOR_TOPS = 4
 """With three levels the other two are no more cuts than a top and its rows; measured as faster from four on."""
-MOST_LEVELS_OF_NARROW = 6
-"""A feature with more has its part of the Newton matrix summed level by level; with fewer, BLAS is faster."""
 FAR_FROM_0 = 10.0
 """Times their range, that the middle of a column's numbers is away from 0: they are centred then."""
 NEGLIGIBLE = 1e-13
@@ -127,13 +125,8 @@ class Coordinates:
         first: Row = ([at for at, _ in intercept], [value for _, value in intercept], 0.0)
         self.b_rows = [first, *number_rows, *level_rows]
         self.b_of_theta = LinearRows(self.b_rows)
-        y, w = problem.y[self.kept].astype(float), problem.w[self.kept].astype(float)
-        is_narrow = np.array(problem.n_levels, int) <= MOST_LEVELS_OF_NARROW
-        narrow = column[np.repeat(is_narrow, problem.n_levels)]
-        narrow = np.sort(narrow[narrow >= 0])
-        place = np.zeros(len(column), np.int32)
-        place[np.isin(column, narrow)] = 1 + x.shape[1] + np.searchsorted(narrow, column[np.isin(column, narrow)])
-        self.data = kernels.Data(x, z, y, w, offsets, column, top, narrow, place, np.flatnonzero(~is_narrow))
+        y, w = problem.y[self.kept], problem.w[self.kept]
+        self.data = kernels.make_data(x, z, y, w, problem.n_levels, column, top)
 
     @staticmethod
     def _sized_numbers(problem: Problem) -> np.ndarray:

@@ -34,6 +34,8 @@ from wdrlr.solvers.interior_point.compilation import helper, jit
 
 T = TypeVar("T")
 
+MOST_LEVELS_OF_NARROW = 6
+"""A feature with more has its part of the Newton matrix summed level by level; with fewer, BLAS is faster."""
 NO_CURVE = 1e-14
 """Weight of R R' below which ``gram`` takes the slope of a changed cut for 0."""
 ROWS_AT_ONCE = 2048
@@ -91,6 +93,27 @@ class Data(NamedTuple):
     def of(self, rows: slice) -> Data:
         """Those of some samples."""
         return self._replace(x=self.x[rows], z=self.z[rows], y=self.y[rows], w=self.w[rows])
+
+
+def make_data(
+    x: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    n_levels: Sequence[int],
+    column: np.ndarray,
+    top: np.ndarray,
+) -> Data:
+    """The data of samples whose levels z are counted through; ``column`` and ``top`` as in ``Data``."""
+    levels = np.array(n_levels, dtype=np.int64)
+    is_narrow = levels <= MOST_LEVELS_OF_NARROW
+    narrow = column[np.repeat(is_narrow, levels)]
+    narrow = np.sort(narrow[narrow >= 0])
+    among = np.isin(column, narrow)
+    place = np.zeros(len(column), dtype=np.int32)
+    place[among] = 1 + x.shape[1] + np.searchsorted(narrow, column[among])
+    offsets = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
+    return Data(x, z, y.astype(float), w.astype(float), offsets, column, top, narrow, place, np.flatnonzero(~is_narrow))
 
 
 class Fold(NamedTuple):
