@@ -33,7 +33,7 @@ from benchmarks.store import TABLES, Store, read
 from wdrlr import WassersteinLogisticRegression
 from wdrlr.datasets import load_dataset
 from wdrlr.estimators.formulation import Formulation
-from wdrlr.estimators.solving import Solving, at
+from wdrlr.estimators.solving import Solving, at_point
 from wdrlr.model.problem import Problem, log_loss, merge_duplicates
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
 from wdrlr.paper.methods import METHODS
@@ -123,9 +123,9 @@ def test_the_problem_is_the_one_that_the_experiments_solve(name, kappa):
     model = replace(METHODS[f"DRO_kappa_{kappa}"].formulation(protocol), any_code=False)  # benchmarks are on levels
     y = np.asarray(data.y, dtype=float)
     encoding, few, _ = model.fit(X.iloc[rows], y[rows], np.ones(len(rows)))
-    b = Solving(tol=1e-3).solve(at(few, 0.01, 0.0)).b
+    b = Solving(tol=1e-3).solve(at_point(few, 0.01, 0.0)).b
     problem = uci(name, kappa, 0.01)
-    whole = at(model.pose(encoding, X.iloc[train], y[train], np.ones(len(train))).problem, 0.01, 0.0)
+    whole = at_point(model.pose(encoding, X.iloc[train], y[train], np.ones(len(train))).problem, 0.01, 0.0)
     assert problem.n_samples == len(train)
     assert objective(problem, b) == pytest.approx(objective(whole, b), abs=1e-12)
     assert objective(problem, b + 1000.0) == math.inf

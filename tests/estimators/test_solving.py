@@ -11,7 +11,7 @@ from tests.estimators.test_classifier import mixed_data
 from tests.instances import random_problem
 from tests.solvers.test_column_constraint import let_programs_take_a_second
 from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, fit_path, radius_max
-from wdrlr.estimators.solving import Solving, at, shown
+from wdrlr.estimators.solving import Solving, at_point, shown
 from wdrlr.solvers import column_constraint
 
 
@@ -19,8 +19,8 @@ from wdrlr.solvers import column_constraint
 def test_a_grid_is_its_points(p):
     unit = random_problem(3, p=p, gamma=1.0, penalize_intercept=True)
     solving, grid = Solving(tol=1e-7), [(0.0, 0.01), (0.05, 0.0), (0.05, 0.01)]
-    for point, found in zip(grid, solving.solve_all([at(unit, *point) for point in grid]), strict=True):
-        problem = at(unit, *point)
+    for point, found in zip(grid, solving.solve_all([at_point(unit, *point) for point in grid]), strict=True):
+        problem = at_point(unit, *point)
         assert problem.radius == point[0] and (problem.penalty == point[1]).all()
         np.testing.assert_array_equal(found.b, solving.solve(problem).b)
 
@@ -29,7 +29,9 @@ def test_a_grid_is_its_points(p):
 def test_a_path_is_certified_whatever_its_order_and_takes_fewer_steps(norm):
     unit = random_problem(3, N=200, n=3, n_levels=(2, 5, 3), norm=norm, gamma=1.0, coef_bound=1.0)
     solving = Solving()
-    problems = [at(unit, radius, penalty) for penalty in (0.0, 1e-3) for radius in (0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)]
+    problems = [
+        at_point(unit, radius, penalty) for penalty in (0.0, 1e-3) for radius in (0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+    ]
     found, alone = solving.solve_path(problems), solving.solve_all(problems)
     for solution, other in zip(found, alone, strict=True):
         assert 0 <= solution.gap <= solving.tol
@@ -42,7 +44,7 @@ def test_a_path_is_certified_whatever_its_order_and_takes_fewer_steps(norm):
 
 def test_a_path_of_a_solver_that_takes_no_start_is_its_fits():
     unit = random_problem(3, gamma=1.0, p=2.0)
-    problems = [at(unit, radius, 0.01) for radius in (0.02, 0.05)]
+    problems = [at_point(unit, radius, 0.01) for radius in (0.02, 0.05)]
     for found, alone in zip(Solving().solve_path(problems), Solving().solve_all(problems), strict=True):
         np.testing.assert_array_equal(found.b, alone.b)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.instances import random_problem
-from wdrlr.estimators.solving import Solving, at
+from wdrlr.estimators.solving import Solving, at_point
 from wdrlr.model.objective import objective
 from wdrlr.paper.solver_ends import RESIDUE, SHARED, STOPPED, share_intercept
 from wdrlr.solvers.registry import SOLVERS
@@ -14,7 +14,7 @@ def test_residue_is_left_only_where_all_slopes_are_zero():
     unit = random_problem(0, N=60, n=0, n_levels=(3, 2), coding="pm1", coef_bound=100.0)
     for radius, constant in ((0.001, False), (1.0, True)):
         for residue in RESIDUE.values():
-            exact, left = (Solving(solver).solve(at(unit, radius, 0.0)).b[1:] for solver in ("tailored", residue))
+            exact, left = (Solving(solver).solve(at_point(unit, radius, 0.0)).b[1:] for solver in ("tailored", residue))
             assert (not exact.any()) == constant
             assert left.any()
             assert np.array_equal(exact, left) == (not constant)
@@ -46,7 +46,7 @@ def test_the_intercept_is_shared_among_columns_that_are_constant_in_the_data():
 def test_a_shared_intercept_is_as_good_or_left_alone():
     unit = unseen()
     for radius, moves in ((0.0, True), (0.05, False)):
-        problem = at(unit, radius, 0.0)
+        problem = at_point(unit, radius, 0.0)
         exact, shared = (Solving(solver).solve(problem) for solver in ("tailored", SHARED))
         assert np.array_equal(exact.b, shared.b) == (not moves)
         assert shared.upper == objective(problem, shared.b)[0] <= exact.upper + 1e-6
@@ -55,7 +55,7 @@ def test_a_shared_intercept_is_as_good_or_left_alone():
 def test_algorithm_1_stops_early_at_large_radii_only():
     unit = random_problem(0, N=60, n=0, n_levels=(3, 2, 2, 2), coding="pm1", coef_bound=100.0, label_cost=4.0)
     for radius, stopped in ((0.01, False), (0.2, True)):
-        exact, left = (Solving(solver).solve(at(unit, radius, 0.0)) for solver in ("tailored", STOPPED))
+        exact, left = (Solving(solver).solve(at_point(unit, radius, 0.0)) for solver in ("tailored", STOPPED))
         assert np.array_equal(exact.b, left.b) == (not stopped)
         assert left.n_rounds <= 100
 
