@@ -7,11 +7,12 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.test_classifier import mixed_data
 from wdrlr import SeparableDataWarning, WassersteinLogisticRegression, WassersteinLogisticRegressionCV, radius_max
+from wdrlr.estimators import cross_validation
 from wdrlr.estimators.cross_validation import choose_point
 
 RADII, PENALTIES = [1e-3, 1e-2, 0.1], [0.0, 0.01]
@@ -334,3 +335,10 @@ def test_auto_where_no_radius_makes_all_slopes_0_or_every_one_does():
     assert none.fit(pd.DataFrame({"a": ["u", "v"] * 20}), [0, 0, 1, 1] * 10).radii_.tolist() == [0.0]
     with pytest.raises(ValueError, match=r"radii.*must be.*'auto'"):
         none.set_params(radii="lasso").fit(X, y)
+
+
+def test_the_rule_that_needs_several_folds_says_so_before_any_fit(monkeypatch):
+    monkeypatch.setattr(cross_validation, "_fit_fold", None)
+    model = WassersteinLogisticRegressionCV(radii=[0.1, 0.2], cv=ShuffleSplit(1), rule="one_standard_error")
+    with pytest.raises(ValueError, match="needs at least two folds, but cv gives only one"):
+        model.fit([[0.0], [1.0], [2.0], [3.0]] * 5, [0, 1, 0, 1] * 5)

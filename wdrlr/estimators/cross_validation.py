@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import product
@@ -230,17 +230,17 @@ max_iter
             If there is no optimum at the chosen radius and penalty, see ``WassersteinLogisticRegression``.
         """
         self._forget()
-        number = N_RADII if isinstance(self.radii, str) else self.radii
-        radii = [] if isinstance(number, Integral) else _grid("radii", number)
+        asked = N_RADII if isinstance(self.radii, str) else self.radii
+        radii = [] if isinstance(asked, Integral) else _grid("radii", asked)
         penalties = _grid("l1_penalties", self.l1_penalties)
         model = self._at(0.0, 1.0)
         table, labels, weights = model._learn(X, y, sample_weight, self.categorical_features)
         weighted = model._by_class(labels, weights)
         posed = model._formulation().fit(table, labels, weighted)
         model._warn_of_columns(table, model._formulation(), posed)
-        if isinstance(number, Integral):
+        if isinstance(asked, Integral):
             with shown(self.verbose):
-                radii = radii_for(at_point(posed.problem, 0.0, 0.0), int(number))
+                radii = radii_for(at_point(posed.problem, 0.0, 0.0), int(asked))
         grid = list(product(radii, penalties))
         measure = report.measure_of(self.scoring)
         scorer = check_scoring(model, scoring=self.scoring) if measure == "score" else None
@@ -251,7 +251,9 @@ max_iter
                 "scoring must accept sample_weight if fit has weights; sklearn.metrics.make_scorer makes such a scorer."
             )
         splits = list(check_cv(self.cv, labels, classifier=True).split(table, labels, **to_split))
-        fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+        if self.rule == "one_standard_error" and len(splits) < 2:
+            raise ValueError('rule="one_standard_error" needs at least two folds, but cv gives only one.')
+        tasks = (
             delayed(_fit_fold)(
                 model,
                 posed.encoding,
@@ -263,29 +265,16 @@ max_iter
             )
             for number, (train, test) in enumerate(splits)
         )
-        folds, start = [], perf_counter()
-        for fold, judged in fitted:
-            folds.append((fold, judged))
-            if self.verbose:
-                best = int(np.argmin(judged[:, 0]))
-                print(
-                    f"wdrlr: fold {len(folds)} of {len(splits)}: {len(grid)} fits, {perf_counter() - start:.1f} s so "
-                    f"far, best {report.measured(measure, judged[best, 0])} at radius {grid[best][0]:g}",
-                    flush=True,
-                )
-        solutions = [solution for fold, _ in folds for solution in fold]
+        folds = self._judged(tasks, len(splits), grid, measure)
         results = _summary(grid, folds)
         criterion = results["criterion"].to_numpy()
-        allowance = 0.0
-        if self.rule == "one_standard_error":
-            if len(folds) < 2:
-                raise ValueError('rule="one_standard_error" needs at least two folds, but cv gives only one.')
-            allowance = float(results["criterion_se"].to_numpy()[np.argmin(criterion)])
-        chosen = choose_point(grid, criterion, allowance=allowance)
+        one_se = float(results["criterion_se"].to_numpy()[np.argmin(criterion)])
+        chosen = choose_point(grid, criterion, allowance=one_se if self.rule == "one_standard_error" else 0.0)
         best = model.set_params(radius=chosen[0], l1_penalty=chosen[1])
         with threads(self.n_jobs):
             best._fit_posed(best._formulation(), posed._replace(problem=at_point(posed.problem, *chosen)))
-        warn_if_uncertified(max(solutions, key=lambda solution: solution.gap), self.tol)
+        worst = max((solution for fold, _ in folds for solution in fold), key=lambda solution: solution.gap)
+        warn_if_uncertified(worst, self.tol)
         for name in vars(best).keys() - best.get_params().keys():
             setattr(self, name, getattr(best, name))
         self.radius_, self.l1_penalty_ = chosen
@@ -293,6 +282,22 @@ max_iter
         self.cv_results_ = results
         self.cv_criterion_ = criterion.reshape(-1, len(self.l1_penalties))
         return self
+
+    def _judged(
+        self, tasks: Iterable[Any], n_folds: int, grid: list[tuple[float, float]], measure: str
+    ) -> list[tuple[list[Solution], np.ndarray]]:
+        """What ``_fit_fold`` returns for every fold, with a line for each if ``verbose`` asks for it."""
+        folds, start = [], perf_counter()
+        for fold, judged in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+            folds.append((fold, judged))
+            if self.verbose:
+                best = int(np.argmin(judged[:, 0]))
+                print(
+                    f"wdrlr: fold {len(folds)} of {n_folds}: {len(grid)} fits, {perf_counter() - start:.1f} s so "
+                    f"far, best {report.measured(measure, judged[best, 0])} at radius {grid[best][0]:g}",
+                    flush=True,
+                )
+        return folds
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which metadata ``fit`` takes and hands on to the splitter and the scorer; as in scikit-learn."""
