@@ -11,15 +11,16 @@ plain fit may not change.
 import argparse
 import zlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from benchmarks.datasets import uci_rows, with_metric
+from benchmarks.datasets import KAPPAS, uci_rows, with_metric
+from benchmarks.objective import TOL, timed
 from wdrlr.datasets import DATASETS
 from wdrlr.model.metric import LevelCosts
 from wdrlr.model.problem import Problem
@@ -27,9 +28,7 @@ from wdrlr.solvers.interior_point.method import solve_tailored
 from wdrlr.solvers.solution import Solution
 
 KINDS = ("features", "fixed", "ordinal", "matrices", "codes")
-KAPPAS = ("1", "m")
 RADII = (1e-3, 1e-1)
-TOL = 1e-6
 
 
 def with_costs(problem: Problem, kind: str, seed: int, plain: Solution) -> Problem:
@@ -51,12 +50,8 @@ def with_costs(problem: Problem, kind: str, seed: int, plain: Solution) -> Probl
 
 def best_of_three(problem: Problem) -> tuple[Solution, float]:
     """The fit, and the least seconds of three."""
-    seconds = []
-    for _ in range(3):
-        start = perf_counter()
-        solution = solve_tailored(problem, tol=TOL)
-        seconds.append(perf_counter() - start)
-    return solution, min(seconds)
+    (fit,) = timed([partial(solve_tailored, problem, tol=TOL)], repeats=3)
+    return fit.result, fit.seconds
 
 
 def rows_of(name: str) -> list[dict]:

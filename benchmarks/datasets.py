@@ -14,8 +14,11 @@ from wdrlr.datasets import load_dataset
 from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.problem import Problem, level_offsets
 from wdrlr.paper.cells import prepare_numbers, prepare_reference, split_rows
-from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.protocols import N_FOLDS, PROTOCOLS
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data
+
+KAPPAS = ("1", "m")
+"""Costs of a label: 1, and the number of features with categories."""
 
 MIXED = (8, (2, 3, 4, 5, 10, 15, 20, 40))
 """Eight numbers, and the levels of eight categories, 99 in all."""
@@ -31,13 +34,13 @@ def uci(name: str, kappa: str, radius: float) -> Problem:
 
 @lru_cache(maxsize=1)
 def uci_rows(name: str, coding: str, fold: bool) -> Problem:
-    """The training part of split 0, or the part of it outside its first of five folds; with a bound for "pm1"."""
+    """The training part of split 0, or the part of it outside its first fold; with a bound for "pm1"."""
     protocol = {other.coding: other for other in PROTOCOLS.values()}[coding]
     data = load_dataset(name)
     train, _ = split_rows(len(data.y), name, 0, 0)
     X = prepare_numbers(data.X, train)
     if fold:
-        train = train[len(np.array_split(train, 5)[0]) :]
+        train = train[len(np.array_split(train, N_FOLDS)[0]) :]
     X = prepare_reference(X, coding).iloc[train]
     labels = np.asarray(data.y, dtype=float)[train]
     formulation = Formulation(0.0, coding=coding, coef_bound=protocol.coef_bound)

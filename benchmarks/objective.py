@@ -13,6 +13,9 @@ from benchmarks.solvers import SOLVERS
 from wdrlr.model.objective import objective as value_at
 from wdrlr.model.problem import Problem
 
+TOL = 1e-6
+"""The gap that fits are certified to."""
+
 LONG = 10.0
 """A run of more than this many seconds is not repeated."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
+from benchmarks.objective import TOL
 from benchmarks.solvers import OURS
 from benchmarks.store import read
 from wdrlr.files import replace_file
@@ -24,7 +25,6 @@ HERE = Path(__file__).resolve().parent
 MARK = "<!-- written by benchmarks.report; what is below is overwritten -->"
 SETTING = ["data", "kappa", "radius"]
 WINDOW = ["data", "kappa", "metric", "share"]
-TOL = 1e-6
 CERTIFIED = TOL + 1e-12
 """The largest gap that counts as certified, with an allowance for rounding."""
 LABELS = {OURS: "wdrlr", "all-violated": "all violated cuts", "algorithm1": "Algorithm 1"}

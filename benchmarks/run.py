@@ -21,6 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import report
 from benchmarks.datasets import (
+    KAPPAS,
     MIXED,
     as_numbers,
     label_cost,
@@ -31,7 +32,7 @@ from benchmarks.datasets import (
     uci_rows,
     with_metric,
 )
-from benchmarks.objective import race, timed, unmeasured
+from benchmarks.objective import TOL, race, timed, unmeasured
 from benchmarks.solvers import OURS
 from benchmarks.store import Store
 from wdrlr.datasets import DATASETS
@@ -51,8 +52,6 @@ from wdrlr.solvers.largest_radius import largest_useful_radius
 from wdrlr.solvers.registry import SOLVERS, solve
 from wdrlr.solvers.solution import Solution
 
-TOL = 1e-6
-KAPPAS = ("1", "m")
 LR_RADII = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 PENALTIES = (0.0, 0.5e-5, 0.5e-3, 0.5e-1, 0.5)
 METRICS = (*(("raw", kappa) for kappa in ("0.1", "1", "m", "inf")), *(("unit", kappa) for kappa in ("0.1", "1", "m")))
