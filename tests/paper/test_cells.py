@@ -621,3 +621,9 @@ def test_idle_workers_end_with_their_parent(tmp_path, end):
     while alive := [pid for pid in children if is_running(pid)]:
         assert time.monotonic() < last, f"{len(alive)} of {len(children)} are still there"
         time.sleep(0.1)
+
+
+def test_a_fit_that_strayed_from_its_best_point_is_taken_up_again_from_there():
+    """One of this cell's, at radius 1e-5, ended with a gap of 2.3e-6: its multiplier had gone to 1e7."""
+    (cell,) = plan_cells(["breast-cancer"], ["DRO_kappa_1"], n_splits=1, first_split=63)
+    assert run_cell(*cell)["n_uncertified"] == 0

@@ -85,6 +85,9 @@ def solve_tailored(
     solution, _ = minimise(problem, coordinates, tol, max_iter, start)
     if start is not None and not solution.gap <= tol:  # a start can lie where the method gets stuck
         solution = min(solution, minimise(problem, coordinates, tol, max_iter)[0], key=lambda found: found.gap)
+    if not solution.gap <= tol and solution.n_rounds < max_iter and solution.upper < LOG_2:  # it can have strayed
+        again, _ = minimise(problem, coordinates, tol, max_iter - solution.n_rounds, solution)
+        solution = min(solution, again, key=lambda found: found.gap)
     light = NEGLIGIBLE_LOSS * tol / problem.n_samples
     if not solution.gap <= tol and problem.w.min() < light:
         heavy = Coordinates(problem, light)
