@@ -101,10 +101,8 @@ class Instance:
     most : ndarray
         About the largest multiplier that each row can have: the mass that a top can carry, what of the balance a box
         can, the radius for those in lam.
-    bounded : int ndarray
-        The coefficients in the box.
     box, norm : slice
-        The rows of the box, two for each of these, and those in lam.
+        The rows of the box, two for each coefficient in it, and those in lam.
     fold : kernels.Fold
         Of the Newton matrix.
     curved : bool
@@ -140,11 +138,19 @@ class Instance:
         index, value, _ = coordinates.b_rows[0]
         self.intercept_row[list(index)] = value
         self.tilt = tilt
-        self.linear = np.zeros(problem.n_coefficients) if tilt is None else tilt.linear
         self.linear_row = coordinates.b_of_theta.transposed_times(self.linear, coordinates.E)
         self.bounds = coefficient_bounds(problem, LOG_2 if tilt is None else tilt.budget)
         self._make_rows()
         self.fold = kernels.fold(coordinates.E, self._apart(), coordinates.data)
+
+    @cached_property
+    def linear(self) -> np.ndarray:
+        return np.zeros(self.problem.n_coefficients) if self.tilt is None else self.tilt.linear
+
+    @cached_property
+    def bounded(self) -> np.ndarray:
+        """The coefficients in the box."""
+        return np.flatnonzero(np.isfinite(self.problem.coef_bound))
 
     @property
     def number_norm(self) -> Norm:
@@ -161,7 +167,7 @@ class Instance:
     def _make_rows(self) -> None:
         problem, E, x_scale = self.problem, self.coordinates.E, self.x_scale
         self.tops, rows = self._rows_of_tops()
-        self.bounded = bounded = np.flatnonzero(np.isfinite(problem.coef_bound))
+        bounded = self.bounded
         self.box = slice(len(rows), len(rows) + 2 * len(bounded))
         for j in bounded:
             index, value, _ = self.coordinates.b_rows[j]
