@@ -83,15 +83,18 @@ def solve_tailored(
             return _timed(solution, began)
     coordinates = coordinates or Coordinates(problem)
     solution, _ = minimise(problem, coordinates, tol, max_iter, start)
+
+    def again(coordinates: Coordinates, max_iter: int, start: Solution | None = None) -> Solution:
+        """The solution, or that of another attempt if its gap is smaller."""
+        return min(solution, minimise(problem, coordinates, tol, max_iter, start)[0], key=lambda found: found.gap)
+
     if start is not None and not solution.gap <= tol:  # a start can lie where the method gets stuck
-        solution = min(solution, minimise(problem, coordinates, tol, max_iter)[0], key=lambda found: found.gap)
+        solution = again(coordinates, max_iter)
     if not solution.gap <= tol and solution.n_rounds < max_iter and solution.upper < LOG_2:  # it can have strayed
-        again, _ = minimise(problem, coordinates, tol, max_iter - solution.n_rounds, solution)
-        solution = min(solution, again, key=lambda found: found.gap)
+        solution = again(coordinates, max_iter - solution.n_rounds, solution)
     light = NEGLIGIBLE_LOSS * tol / problem.n_samples
     if not solution.gap <= tol and problem.w.min() < light:
-        heavy = Coordinates(problem, light)
-        solution = min(solution, minimise(problem, heavy, tol, max_iter)[0], key=lambda found: found.gap)
+        solution = again(Coordinates(problem, light), max_iter)
     return _timed(solution, began)
 
 
