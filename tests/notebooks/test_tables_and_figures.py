@@ -2,7 +2,7 @@
 
 import ast
 from pathlib import Path
-from shutil import copy
+from shutil import copy, copytree
 
 import nbformat
 import numpy as np
@@ -62,6 +62,16 @@ def test_a_table_shows_what_is_there_and_says_what_is_missing(run, tmp_path, nam
         assert table["method"].tolist() == ["LR", "r-LR", "PI"]
         assert "6 of 27 cells done." in output and "DRO (κ = 1) 0 of 3" in output
     assert set(table["n_splits"]) == {2}
+
+
+def test_the_tables_of_runtimes_time_algorithm_1_on_the_first_split(run, results, tmp_path):
+    rows = tmp_path / "rows"
+    copytree(results, rows)
+    output = run("table4", dataset=CATEGORICAL, n_splits=2, compute_missing=True, results_dir=str(rows))
+    assert "Algorithm 1 ended 4 of 4 fits within 60 s." in output
+    found = pd.read_csv(tmp_path / "out" / f"table4_algorithm1_{CATEGORICAL}_code.csv")
+    assert found["method"].tolist() == [name for name in METHODS if METHODS[name].is_proposed]
+    assert (found["difference"] < 1e-3).all() and (found["rounds"] >= 1).all()
 
 
 @pytest.mark.parametrize("name", ["figure3", "figure4"])

@@ -140,6 +140,18 @@ def test_seconds(factor, expected):
     )
 
 
+@pytest.mark.parametrize(
+    "factor, stopped, expected", [(2.0, 0, HOLDS), (2.0, 9, FAILS), (4.0, 0, FAILS), (0.3, 0, FAILS)]
+)
+def test_seconds_by_algorithm_1(factor, stopped, expected):
+    fits = pd.DataFrame({"method": ["DRO_kappa_1", "DRO_kappa_m"] * 8, "paper_ratio_to_LR": [100.0, 300.0] * 8})
+    fits = fits.assign(ratio_to_LR=factor * fits["paper_ratio_to_LR"], status="done", ratio=50.0)
+    fits.loc[fits.index[:stopped], ["ratio_to_LR", "status"]] = [np.inf, "time limit"]
+    found = claims.judge_scheme_seconds(fits)
+    assert found.verdict == expected
+    assert f"{stopped} of 16 fits stopped; 50 times as long as the tailored solver" in found.sure
+
+
 # Figures
 
 
@@ -256,6 +268,7 @@ def test_figures_are_read_where_they_are_there(tmp_path):
     for label_cost in "1m":
         of_cost = runtimes(1.0, 2.0, 1.2)
         of_cost[of_cost["label_cost"] == label_cost].to_csv(tmp_path / f"figure2_full_kappa_{label_cost}.csv")
+    pd.DataFrame({"ratio": [1.0]}).to_csv(tmp_path / "table4_algorithm1_all_code.csv")
     figures = claims.read_figures(tmp_path)
-    assert list(figures) == ["figure2_full"] and set(figures["figure2_full"]["missing"]) == {""}
+    assert list(figures) == ["figure2_full", "table4_algorithm1"] and set(figures["figure2_full"]["missing"]) == {""}
     assert claims.judge_scheme(figures["figure2_full"]).verdict == HOLDS

@@ -72,7 +72,7 @@ def test_a_fit_that_took_longer_than_a_smaller_limit_counts_as_stopped(tmp_path,
     rows = rows_for(SMALL, ["1"], 3, SETTING, tmp_path, compute_missing=True)
     limit = float(np.median(rows["seconds"]))
     shorter = Setting(time_limit=limit)
-    monkeypatch.setattr(runtimes, "_timed", None)  # nothing is done again, and what is given up stays as it is
+    monkeypatch.setattr(runtimes, "timed", None)  # nothing is done again, and what is given up stays as it is
     again = rows_for(SMALL, ["1"], 3, shorter, tmp_path, compute_missing=True)
     assert (again["status"] == np.where(rows["seconds"] >= limit, "time limit", "done")).all()
     pd.testing.assert_frame_equal(again.drop(columns="status"), rows.drop(columns="status"))

@@ -271,7 +271,7 @@ def _missing_row(stored: dict[tuple, Row], fit: Fit, run: int, setting: Setting)
     problem = instance(fit.label_cost, *fit.size, run, setting.radius, setting.seed)
     if fit.solver == "monolithic" and count_all_cuts(problem) > setting.max_constraints:
         return None
-    row = dict(zip(KEY, keys[-1], strict=True)) | _timed(problem, fit.solver, setting)
+    row = dict(zip(KEY, keys[-1], strict=True)) | timed(problem, fit.solver, setting)
     return {name: row[name] for name in COLUMNS}
 
 
@@ -289,8 +289,8 @@ def solve(problem: Problem, solver: str, setting: Setting) -> Solution:
     return registry.solve(problem, name, options, setting.conic_solver, setting.tol, MAX_ITER)
 
 
-def _timed(problem: Problem, solver: str, setting: Setting) -> Row:
-    """The columns of a row other than its key."""
+def timed(problem: Problem, solver: str, setting: Setting) -> Row:
+    """Solve a problem by one of ``SOLVERS``: the columns of a row other than its key."""
     solution, status = None, "failed"
     start, cpu_start = perf_counter(), process_time()
     try:

@@ -17,6 +17,7 @@ from wdrlr.files import replace_file
 from wdrlr.paper.cells import describe_missing, plan_cells, wanted_rows
 from wdrlr.paper.differences import N_SPLITS, describe_differences, explain_differences, stored_comparison
 from wdrlr.paper.paths import figures_folder, results_folder
+from wdrlr.paper.scheme_runtimes import describe_scheme, scheme_rows, summarise_scheme
 from wdrlr.paper.tables import (
     labelled,
     labelled_text,
@@ -180,6 +181,24 @@ def show_table(experiment: Experiment) -> pd.DataFrame:
     _print_names(save_table(summary, table, experiment.figures, experiment.file_stem(table)))
     display(HTML(to_html(summary, table)))
     return summary
+
+
+def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: bool) -> None:
+    """Show and save what Algorithm 1 takes for the fits of DRO and r-DRO on the first split of each data set."""
+    rows = scheme_rows(experiment.rows, experiment.results, time_limit=time_limit, compute_missing=compute_missing)
+    if rows.empty:
+        print("No fit by Algorithm 1 is stored; compute_missing makes them.")
+        return
+    summary = summarise_scheme(rows, experiment.table)
+    print(*describe_scheme(summary, time_limit), sep="\n")
+    save_data(summary, experiment.figures, experiment.file_stem(f"{experiment.table}_algorithm1"))
+    shown = {"tailored_seconds": "tailored, s", "seconds": "Algorithm 1, s", "ratio": "ratio", "paper": "paper, s"}
+    cells = summary.assign(
+        seconds=[f"{row.seconds:.3g}" if row.status == "done" else row.status for row in summary.itertuples()],
+        ratio=[f"{'' if row.status == 'done' else '> '}{row.ratio:,.0f}" for row in summary.itertuples()],
+    )
+    with pd.option_context("display.max_rows", None):
+        display(labelled(cells.set_index(["dataset", "method"])[["rounds", *shown]].rename(columns=shown).round(4)))
 
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
