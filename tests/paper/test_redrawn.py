@@ -16,8 +16,7 @@ from wdrlr.paper.redrawn import (
     spread,
 )
 from wdrlr.paper.significance import assess_wins, count_claims
-from wdrlr.paper.tables import count_wins as count_marks
-from wdrlr.paper.tables import summarise_errors
+from wdrlr.paper.tables import count_best, summarise_errors
 
 
 def made_up(means, J=20, sd=0.0, seed=0):
@@ -62,7 +61,7 @@ def test_counts_are_those_of_the_other_modules(sd):
     assert ours.tolist() == [*counts["ours"], counts["ours_corrected"].iloc[-1]]
     assert again.shape == (N_REDRAWS, 4)
     in_group, _ = splits.tally(count_group_wins)
-    assert in_group.tolist() == count_marks(summarise_errors(rows, "table1"))["in_group"].tolist()
+    assert in_group.tolist() == count_best(summarise_errors(rows, "table1"))["in_group"].tolist()
 
 
 def test_without_noise_redrawn_splits_change_nothing():

@@ -7,7 +7,7 @@ import pytest
 from wdrlr.paper import runtimes, scheme_runtimes
 from wdrlr.paper.cells import plan_cells, run_cells
 from wdrlr.paper.printed import published_values
-from wdrlr.paper.scheme_runtimes import COLUMNS, describe_scheme, scheme_rows, summarise_scheme
+from wdrlr.paper.scheme_runtimes import COLUMNS, describe_ratios, scheme_rows, summarise_scheme
 from wdrlr.solvers.conic import OutOfTime
 
 
@@ -48,7 +48,7 @@ def test_a_stopped_fit_is_repeated_with_more_time_only_and_bounds_the_ratio(rows
     summary = summarise_scheme(found, "table4")
     np.testing.assert_allclose(summary["ratio"], 60.0 / found["tailored_seconds"])
     assert np.isinf(summary["seconds"]).all() and np.isinf(summary["ratio_to_LR"]).all()
-    assert describe_scheme(summary, 60.0) == ["Algorithm 1 ended 0 of 2 fits within 60 s."]
+    assert describe_ratios(summary, 60.0) == ["Algorithm 1 ended 0 of 2 fits within 60 s."]
     monkeypatch.setattr(runtimes, "solve", solve)
     assert set(scheme_rows(rows, tmp_path, time_limit=30.0, compute_missing=True)["status"]) == {"time limit"}
     assert set(scheme_rows(rows, tmp_path, time_limit=90.0, compute_missing=True)["status"]) == {"done"}
@@ -62,6 +62,6 @@ def test_the_summary_has_the_printed_seconds(rows, tmp_path):
     assert summary["ratio"].tolist() == [4.0, 4.0] and summary["ratio_to_LR"].tolist() == [8.0, 24.0]
     assert summary["paper"].tolist() == printed[summary.index].tolist()
     assert summary["paper_ratio_to_LR"].tolist() == (printed[summary.index] / printed["LR"]).tolist()
-    lines = describe_scheme(summary, 60.0)
+    lines = describe_ratios(summary, 60.0)
     assert lines[0] == "Algorithm 1 ended 2 of 2 fits within 60 s."
     assert lines[1].startswith("Where it did, it took 4 (4 to 4) times as long as the tailored solver")

@@ -6,10 +6,10 @@ import pytest
 
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.tables import (
-    count_wins,
+    count_best,
     describe_fits,
+    judge_best,
     judge_runtimes,
-    judge_wins,
     labelled,
     labelled_text,
     median_standard_error,
@@ -156,18 +156,18 @@ def test_the_standard_error_of_a_median_is_what_a_bootstrap_gives():
 
 
 def test_wins_are_counted_where_all_methods_have_the_same_splits(summary):
-    counts = count_wins(summary)
+    counts = count_best(summary)
     assert counts["of"].tolist() == [2] * 3
     assert counts["in_group"].tolist() == counts["overall"].tolist() == [1, 1, 1]
     assert counts["paper_in_group"].tolist() == [0, 0, 2]
     short = summarise_errors(make_rows().drop(index=0), "table1")
-    assert count_wins(short)["of"].tolist() == [1] * 3
+    assert count_best(short)["of"].tolist() == [1] * 3
 
 
 def test_the_printed_table_has_most_of_the_shares_of_wins_that_the_paper_states():
     printed = published_values("table1")
     errors = {(row.dataset, row.method): [row.value / 100] for row in printed.itertuples()}
-    counts = count_wins(summarise_errors(make_rows(errors), "table1"))
+    counts = count_best(summarise_errors(make_rows(errors), "table1"))
     # Its text: 21 %, 36 %, 79 %; 14 %, 57 %, 57 %; 42 % (cut off, not rounded; with the slip above), 57 %, 14 % of 14.
     # 79 % would be 11 data sets for DRO with kappa = m; the table has 9.
     assert counts["paper_in_group"].tolist() == [3, 5, 9, 2, 8, 8, 6, 8, 2]
@@ -311,12 +311,12 @@ def test_the_printed_errors_bear_the_claims_out_and_worse_ones_do_not(table):
     printed = published_values(table)
     errors = {(row.dataset, row.method): [row.value / 100] for row in printed.itertuples()}
     n, won, plain = (14, 12, 4) if table == "table1" else (5, 5, 2)
-    claims = judge_wins(summarise_errors(make_rows(errors), table))
+    claims = judge_best(summarise_errors(make_rows(errors), table))
     assert list(claims.values()) == [True, True]
     assert all(f" {k} of {n} data sets (here: {k})" in claim for claim, k in zip(claims, (won, plain), strict=True))
     better = {key: [0.0] if key[1] == "LR" else values for key, values in errors.items()}
-    assert list(judge_wins(summarise_errors(make_rows(better), table)).values()) == [False, False]
-    assert judge_wins(summarise_errors(make_rows({("own", "LR"): [0.1]}), table)) == {}
+    assert list(judge_best(summarise_errors(make_rows(better), table)).values()) == [False, False]
+    assert judge_best(summarise_errors(make_rows({("own", "LR"): [0.1]}), table)) == {}
 
 
 def test_runtimes_are_judged_by_the_paper_s_longest_and_shortest(runtimes):

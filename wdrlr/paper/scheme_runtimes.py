@@ -156,7 +156,7 @@ def summarise_scheme(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     return summary.assign(paper_ratio_to_LR=summary["paper"] / summary["dataset"].map(printed.xs("LR", level="method")))
 
 
-def describe_scheme(summary: pd.DataFrame, time_limit: float) -> list[str]:
+def describe_ratios(summary: pd.DataFrame, time_limit: float) -> list[str]:
     """How many fits Algorithm 1 ended, and what is due to the algorithm and what to the machine."""
     done = summary[summary["status"] == "done"]
     lines = [f"Algorithm 1 ended {len(done)} of {len(summary)} fits within {time_limit:g} s."]

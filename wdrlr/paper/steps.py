@@ -17,7 +17,7 @@ from wdrlr.files import replace_file
 from wdrlr.paper.cells import describe_missing, plan_cells, wanted_rows
 from wdrlr.paper.differences import N_SPLITS, describe_differences, explain_differences, stored_comparison
 from wdrlr.paper.paths import figures_folder, results_folder
-from wdrlr.paper.scheme_runtimes import describe_scheme, scheme_rows, summarise_scheme
+from wdrlr.paper.scheme_runtimes import describe_ratios, scheme_rows, summarise_scheme
 from wdrlr.paper.tables import (
     labelled,
     labelled_text,
@@ -190,7 +190,7 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
         print("No fit by Algorithm 1 is stored; compute_missing makes them.")
         return
     summary = summarise_scheme(rows, experiment.table)
-    print(*describe_scheme(summary, time_limit), sep="\n")
+    print(*describe_ratios(summary, time_limit), sep="\n")
     save_data(summary, experiment.figures, experiment.file_stem(f"{experiment.table}_algorithm1"))
     shown = {"tailored_seconds": "tailored, s", "seconds": "Algorithm 1, s", "ratio": "ratio", "paper": "paper, s"}
     cells = summary.assign(

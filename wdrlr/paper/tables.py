@@ -196,7 +196,7 @@ def median_standard_error(values: pd.Series) -> float:
     return float(np.sqrt(weights @ (x - weights @ x) ** 2))
 
 
-def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
+def count_best(summary: pd.DataFrame) -> pd.DataFrame:
     """On how many data sets each method is the best of its group and the best overall, ties included.
 
     Only data sets on which all methods of the summary have the same splits are counted.
@@ -225,10 +225,10 @@ def count_wins(summary: pd.DataFrame) -> pd.DataFrame:
     return counts
 
 
-def judge_wins(summary: pd.DataFrame) -> dict[str, bool]:
+def judge_best(summary: pd.DataFrame) -> dict[str, bool]:
     """The claims of Tables 1 and 2 about wins, each with the numbers behind it, and whether it holds for our errors.
 
-    It holds if ours are at least as favourable to the proposed methods as the paper's own marks. As in `count_wins`,
+    It holds if ours are at least as favourable to the proposed methods as the paper's own marks. As in `count_best`,
     data sets count whose methods all have the same splits; they must be in the paper.
 
     Parameters
