@@ -15,7 +15,7 @@ from wdrlr.solvers.interior_point import kernels
 MIN_LEVELS_FOR_TOPS = 4
 """With three levels the other two are no more cuts than a top and its rows; measured as faster from four on."""
 FAR_FROM_0 = 10.0
-"""Times their range, that the middle of a column's numbers is away from 0: they are centred then."""
+"""Times half their range, that the middle of a column's numbers is away from 0: they are centred then."""
 NEGLIGIBLE = 1e-13
 """Times the largest weight: a sample below it is left out."""
 

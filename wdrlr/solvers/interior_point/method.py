@@ -14,8 +14,8 @@ coordinates of ``kernels``.
     until upper - lower <= tol, and ``certificate.check`` agrees
 
 The bounds in the loop steer the method and say when to ask for a certificate; it is the certificate's that are
-returned. Nothing of order N is factorised: the matrix has an order of 2 + n + k, plus two for each feature with four
-levels or more, and the cost of a step is linear in N.
+returned. Nothing of order N is factorised: the matrix has an order of 2 + n + k, plus two for each feature with tops
+and one for each size, and the cost of a step is linear in N.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def solve_tailored(
     tol : float
         Absolute gap of the objective, which is at most log 2 (the value of b = 0).
     max_iter : int
-        Largest number of Newton systems. If it is reached the gap of the solution is above ``tol``.
+        Largest number of Newton systems of an attempt. If it is reached the gap of the solution is above ``tol``.
     coordinates : Coordinates or None
         Those of a problem with the same data and coding, to save making them again.
     start : Solution or None

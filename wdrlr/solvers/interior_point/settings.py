@@ -64,7 +64,8 @@ class Settings:
     least_ridge: float = 1e-4
     """... down to this."""
     regular: float = 1e-13
-    """Added to the diagonal of the scaled matrix, ten times more each time that the factorisation fails."""
+    """Added to the diagonal of the scaled matrix, less where that is large unscaled, ten times more each time that the
+    factorisation fails."""
 
     # Step
     before_wall: float = 0.99
