@@ -33,7 +33,7 @@ format: .venv/installed
 docs: .venv/installed  ## The documentation, in docs/_build/html
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build/html
 
-claims: .venv/installed  ## The README's table of claims, from what the notebook claims has saved
+claims: .venv/installed  ## The README's tables of claims and errors, from what the notebooks claims and table1 have saved
 	$(BIN)/python -m wdrlr.paper.referee
 
 datasets: .venv/installed  ## The sizes of the data sets beside the paper's

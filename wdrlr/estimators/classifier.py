@@ -38,8 +38,8 @@ class WassersteinLogisticRegression(RobustClassifier):
         Wasserstein radius, in units of the ground metric.
     label_cost : float, "n_categorical" or inf, default inf
         kappa, what it costs to change a label: with inf they may not change; "n_categorical" is the paper's kappa = m
-        and needs categories. With 1, as cheap as one category, the adversary does little but change labels; see "Which
-        radius?" in the documentation.
+        and needs categories. With 1, as cheap as one category, the adversary does little but change labels; see
+        "Which radius, label cost, norm, costs?" in the documentation.
     p : float, default 1.0
         Exponent of the categorical distance.
     norm : {"l1", "l2", "linf"}, default "l1"

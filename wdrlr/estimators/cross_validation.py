@@ -77,8 +77,9 @@ class WassersteinLogisticRegressionCV(RobustClassifier):
         pass ``groups`` to ``fit``.
     scoring : str, callable or None, default "neg_log_loss"
         "neg_log_loss": the criterion is the mean log-loss. None: it is the error, the share of misclassified rows,
-        which few rows and many ties make a worse guide, see "Which radius?" in the documentation. Otherwise a
-        scikit-learn scorer, and the criterion is minus its score; if fit has weights, it must accept ``sample_weight``.
+        which few rows and many ties make a worse guide, see "Which radius, label cost, norm, costs?" in the
+        documentation. Otherwise a scikit-learn scorer, and the criterion is minus its score; if fit has weights, it
+        must accept ``sample_weight``.
     rule : {"best", "one_standard_error"}, default "best"
     n_jobs : int or None, default None
         Processes for the folds, as in scikit-learn, each with one thread; then threads of the final fit, as in

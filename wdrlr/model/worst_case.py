@@ -6,13 +6,14 @@ sample i sends to its candidates c, and in the toll, the part of the radius spen
     maximise    sum_ic mu_ic L_ic + toll dual_norm(b_N)
     subject to  sum_c mu_ic = w_i for every i,   sum_ic mu_ic cost_c + toll <= radius,   mu, toll >= 0.
 
-The candidates are those of Algorithm 2: among all z with d changes one has the largest loss, whatever the multiplier.
-So 2 (m + 1) candidates per sample make the program exact, without column generation. And since only one constraint
-couples the samples, no solver is needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); the
-steps of all samples, taken in order of steepness until the radius is spent or moving numbers pays more, solve the
-program (it is the fractional knapsack problem). Only the last step can be taken in part. One sample then has two atoms
-and every other sample one: at most N + 1 in all, the number in Theorem 8. Where moving numbers pays more, mass escapes
-along them, and the supremum is only approached (Appendix B).
+The candidates are those of Algorithm 2: where all changes cost the same, among all z with d changes one has the largest
+loss, whatever the multiplier; else there is one for each step of ``separation``. So 2 (m + 1) candidates per sample
+make the program exact, without column generation. And since only one constraint couples the samples, no solver is
+needed either. Sample i climbs the concave envelope of its points (cost_c, L_ic); the steps of all samples, taken in
+order of steepness until the radius is spent or moving numbers pays more, solve the program (it is the fractional
+knapsack problem). Only the last step can be taken in part. One sample then has two atoms and every other sample one: at
+most N + 1 in all, the number in Theorem 8. Where moving numbers pays more, mass escapes along them, and the supremum is
+only approached (Appendix B).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 MT [1, 2] treats every dummy as a number: the adversary may move it continuously. PI [3] is l1-penalised logistic
 regression with a penalty computed from the data without cross-validation. Both are special cases of
-``wdrlr.model.problem.Problem``, so the same solvers minimise and certify them.
+``wdrlr.model.problem.Problem``, so the same solvers and the same certificate serve them.
 
 References
 ----------

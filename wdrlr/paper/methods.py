@@ -19,7 +19,7 @@ from wdrlr.solvers.registry import Solver
 class Method:
     """One column of the tables: what is fitted, and the grid to choose from by cross-validation.
 
-    LR and r-LR are the paper's problem at radius 0: the tailored solver minimises and certifies them too.
+    LR and r-LR are the paper's problem at radius 0: the tailored solver minimises them, too.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """The two readings of the experiments, and the grids that both share.
 
 The paper's text (Numerical Results, Appendices C and D) leaves open a few choices that its authors' public
-code makes, and the two differ in others. Each reading is one `Protocol`; nothing else in the package knows
-which one is in use.
+code makes, and the two differ in others. Each reading is one `Protocol`; no fit knows which one is in
+use.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,8 @@ has the reference in it. Then no change of a level pays, and h of ``largest_radi
 
 To minimise it is a linear program with one kink a sample (with a ball for the norm l2). In its dual, the mass q_i of
 sample i gets the other label, 0 <= q_i <= w_i; what the classes still differ by is moved away. Mehrotra's predictor and
-corrector solve both, with one Newton matrix of the order 1 + n + sum(n_levels) a step, as in ``interior_point``.
+corrector solve both, with one Newton matrix of the order 1 + n + sum(n_levels) a step, one more for each size, as in
+``interior_point``.
 """
 
 from __future__ import annotations
