@@ -49,6 +49,7 @@ def test_a_stopped_fit_is_repeated_with_more_time_only_and_bounds_the_ratio(rows
     np.testing.assert_allclose(summary["ratio"], 60.0 / found["tailored_seconds"])
     assert np.isinf(summary["seconds"]).all() and np.isinf(summary["ratio_to_LR"]).all()
     assert describe_ratios(summary, 60.0) == ["Algorithm 1 ended 0 of 2 fits within 60 s."]
+    assert summarise_scheme(found.assign(status="uncertified"), "table4")["ratio"].isna().all()
     monkeypatch.setattr(runtimes, "solve", solve)
     assert set(scheme_rows(rows, tmp_path, time_limit=30.0, compute_missing=True)["status"]) == {"time limit"}
     assert set(scheme_rows(rows, tmp_path, time_limit=90.0, compute_missing=True)["status"]) == {"done"}

@@ -139,15 +139,16 @@ def summarise_scheme(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame with the columns dataset, method, tailored_seconds, status, seconds (inf if it was not done), ratio
-    (seconds over tailored_seconds; if it was not done, the time limit over these, a lower bound), ratio_to_LR (seconds
-    over those of LR by the tailored solver), rounds, difference (of the objectives; nan if it was not done), and paper
-    and paper_ratio_to_LR (the printed seconds, and as a multiple of LR's).
+    (seconds over tailored_seconds; if it was stopped, the time limit over these, a lower bound; else nan), ratio_to_LR
+    (seconds over those of LR by the tailored solver), rounds, difference (of the objectives; nan if it was not done),
+    and paper and paper_ratio_to_LR (the printed seconds, and as a multiple of LR's).
     """
     done = rows["status"] == "done"
     seconds = rows["seconds"].where(done, np.inf)
     summary = rows[["dataset", "method", "tailored_seconds", "status"]].assign(
         seconds=seconds,
-        ratio=seconds.where(done, rows["time_limit"]) / rows["tailored_seconds"],
+        ratio=rows["seconds"].where(done, rows["time_limit"].where(rows["status"] == "time limit"))
+        / rows["tailored_seconds"],
         ratio_to_LR=seconds / rows["lr_seconds"],
         rounds=rows["rounds"],
         difference=(rows["objective"] - rows["tailored_objective"]).abs().where(done),

@@ -30,14 +30,6 @@ from wdrlr.paper.tables import (
 from wdrlr.paper.variants import STANDARD, plan_trials
 from wdrlr.plots import save_figure
 
-# Until the rows in figures/results are computed anew: then this, `_note_older_rows`, its test and the README's note go.
-OLDER_STAMPS = ("21571b5e", "4dc7decd", "51f4231a", "c65aa41d")
-OLDER_ROWS = (
-    'Rows stamped {stamps} are older than the protocol "code" in its present form: the adversary of DRO and '
-    "r-DRO keeps to the levels, the coefficients of DRO, r-DRO and MT are bounded at radius 0, too, and levels without "
-    "training rows have the slopes at which the solver ended."
-)
-
 
 @dataclass(frozen=True)
 class Experiment:
@@ -120,7 +112,6 @@ def run_experiment(
     rows = wanted_rows(
         cells, results, compute_missing=compute_missing, n_jobs=n_jobs, backend=backend, scheduler=scheduler
     )
-    _note_older_rows(rows)
     print(*map(labelled_text, describe_missing(cells, rows)), sep="\n")
     n_failed = len(cells) - len(rows) if compute_missing else 0
     return Experiment(table, dataset, protocol, seed, datasets, rows, n_failed, results, figures)
@@ -166,7 +157,6 @@ def run_trials(
     datasets = select_datasets("table1", "all")
     every = plan_cells(datasets, ["all"], n_splits=N_SPLITS, seed=seed, protocol=STANDARD)
     stored = wanted_rows([*every, *standard, *variants], results, compute_missing=False)
-    _note_older_rows(stored)
     changed = stored[stored["protocol"] != STANDARD]
     print(f"{len(changed)} of {len(variants)} cells of the variants done.")
     rows = stored[stored["protocol"] == STANDARD]
@@ -195,7 +185,10 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
     shown = {"tailored_seconds": "tailored, s", "seconds": "Algorithm 1, s", "ratio": "ratio", "paper": "paper, s"}
     cells = summary.assign(
         seconds=[f"{row.seconds:.3g}" if row.status == "done" else row.status for row in summary.itertuples()],
-        ratio=[f"{'' if row.status == 'done' else '> '}{row.ratio:,.0f}" for row in summary.itertuples()],
+        ratio=[
+            "" if pd.isna(row.ratio) else f"{'' if row.status == 'done' else '> '}{row.ratio:,.0f}"
+            for row in summary.itertuples()
+        ],
     )
     with pd.option_context("display.max_rows", None):
         display(labelled(cells.set_index(["dataset", "method"])[["rounds", *shown]].rename(columns=shown).round(4)))
@@ -250,12 +243,6 @@ def save_data(data: pd.DataFrame, folder: Path, stem: str) -> None:
     path = folder / f"{stem}.csv"
     replace_file(path, data.to_csv(index=False, lineterminator="\n"))
     _print_names([path])
-
-
-def _note_older_rows(rows: pd.DataFrame) -> None:
-    of_code = rows.loc[rows["protocol"].str.startswith("code"), "versions"]
-    if stamps := [stamp for stamp in OLDER_STAMPS if of_code.str.contains(f"+{stamp}", regex=False).any()]:
-        print(OLDER_ROWS.format(stamps=", ".join(stamps)))
 
 
 def _print_names(paths: Sequence[Path]) -> None:
