@@ -247,8 +247,9 @@ def test_all_claims_under_both_protocols():
 
 def test_a_choice_that_turns_a_verdict_is_listed():
     splits = splits_of(printed_rows())
-    changes = [("half", "spect", "MT_kappa_1", -10.0), ("ties", "car", "PI", 0.0)]
-    compared = pd.DataFrame(changes, columns=["variant", "dataset", "method", "change"])
+    changes = [("half", "spect", "MT_kappa_1", -10.0, 1.0), ("ties", "car", "PI", 0.0, 0.0)]
+    compared = pd.DataFrame(changes, columns=["variant", "dataset", "method", "change", "change_se"])
+    assert claims.judge_choices(splits, compared.assign(change_se=6.0)).empty  # it may be chance
     choices = claims.judge_choices(splits, compared)
     first = choices[choices["claim"] == CLAIMS[0].text].to_dict("records")
     assert len(first) == 1 and set(choices["variant"]) == {"half"}

@@ -667,6 +667,8 @@ def of_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
 def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     """What each change of `wdrlr.paper.variants`, alone, makes of the claims on Table 1.
 
+    A mean moves where its change is more than two standard errors, of the paired differences over the splits.
+
     Parameters
     ----------
     splits
@@ -683,6 +685,7 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     if not splits.complete:
         return pd.DataFrame(columns=columns)
     claims = [claim for claim in CLAIMS if claim.evidence == "table1" and _is_of_errors(claim)]
+    compared = compared[compared["change"].abs() > FAR * compared["change_se"]]
     before = {claim.text: claim.rule(splits) for claim in claims}
     moved = []
     for variant, of_variant in compared.groupby("variant", sort=False):
