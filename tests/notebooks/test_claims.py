@@ -8,7 +8,7 @@ import pytest
 
 from tests.paper.test_redrawn import printed_rows
 from wdrlr.paper import referee
-from wdrlr.paper.claims import FAILS, HOLDS, NOT_COMPUTED
+from wdrlr.paper.claims import CLAIMS, FAILS, HOLDS, NOT_COMPUTED
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.results import COLUMNS, save_rows, versions
 
@@ -53,7 +53,7 @@ def test_verdicts_come_from_the_rows_and_files_of_the_folders(run, tmp_path):
     assert (wins["ours_code"], wins["verdict_code"], wins["verdict_paper"]) == ("12 of 14", HOLDS, NOT_COMPUTED)
     figures = stored[stored["place"].str.startswith("Figure")]
     assert len(figures) == 6 and not (figures["verdict_code"] == NOT_COMPUTED).any()
-    assert "of 22 claims" in output and not any(f"{name} " in output for name in METHODS if "_" in name)
+    assert f"of {len(CLAIMS)} claims" in output and not any(f"{name} " in output for name in METHODS if "_" in name)
     better = printed_rows().assign(test_error=lambda rows: rows["test_error"].where(rows["method"] != "LR", 0.0))
     save_rows(tmp_path / "rows", [stored_row(row) for row in better.to_dict("records")])
     stored, _ = run()
