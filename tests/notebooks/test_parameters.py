@@ -83,7 +83,7 @@ TABLE = [
     ("figure2", "label_costs", [[1], [1, "m"]], "as text, in quotes"),
     ("figure2", "label_costs", ["1", "m"], "-y 'NAME: [a, b]'"),
     ("figure2", "radius", [-0.1, NAN, INF, True, "0.1", None], "a number at least 0"),
-    ("figure2", "time_limit", [0, -1, NAN, INF, True, "30"], "a number above 0"),
+    ("figure2 table3 table4", "time_limit", [0, -1, NAN, INF, True, "30"], "a number above 0"),
     ("figure2", "max_constraints", [0, -1, 5e5, True, "500000"], "integer from 1"),
     ("figure2", "conic_solver", ["clarabell", "tailored", None], "one of 'CLARABEL', 'MOSEK'"),
     ("theorems", "radius", [0, 1, 1.5, -0.3, NAN, True, "0.3"], "a number above 0 and below 1"),
