@@ -31,10 +31,12 @@ class Judge:
     """F for the table of an instance, by enumeration.
 
     Rounding. With u = 2^-53, an f computed in double precision is off by at most u times its number of operations times
-    S_i, the sum of the sizes of its terms, and the log-loss does not amplify this (its slope is at most 1). A relative
-    error of u in the multiplier moves F by u lam |slope|, where lam times the cost of a change is at most its loss,
-    again at most S_i + 1. Weighting and summing N losses adds N u F, and the minimisation over lam may stop
-    1e-14 (F + 1) above the minimum. Altogether
+    S_i, the sum of the sizes of its terms, and the log-loss does not amplify this (its slope is at most 1). The
+    numbers' terms are counted once more at the largest entries of their columns, since f may be summed as its
+    difference from that of some row, which is far away if the table has an outlier. A relative error of u in the
+    multiplier moves F by u lam |slope|, where lam times the cost of a change is at most its loss, again at most S_i +
+    1. Weighting and summing N losses adds N u F, and the minimisation over lam may stop 1e-14 (F + 1) above the
+    minimum. Altogether
 
         allowance = u [ (operations + 10) sum_i w_i S_i  +  (N + 100) (F + 1) ].
     """
@@ -103,7 +105,7 @@ class Judge:
                 costs.append(of_gains + np.where(flip & np.isfinite(self.kappa), self.kappa / self.scale, 0))
             least_lam = self.scale * _dual_norm(b[1 : 1 + n] / self.number_costs, self.problem["norm"])
             F = _least(_log_loss(np.hstack(a)), np.hstack(costs), w, Real(radius), least_lam)
-        sizes = np.abs(b[0]) + np.abs(self.x) @ np.abs(b[1 : 1 + n])
+        sizes = np.abs(b[0]) + (np.abs(self.x) + np.abs(self.x).max(axis=0)) @ np.abs(b[1 : 1 + n])
         sizes += sum((np.abs(points) @ np.abs(own)).max() for points, own in zip(self.points, slopes, strict=False))
         rounding = UNIT * (1 + np.finfo(Real).eps / np.finfo(float).eps)
         allowance = rounding * ((self.operations + 10) * (w @ sizes) + (len(w) + 100) * (F + 1))
