@@ -71,13 +71,45 @@ def test_only_splits_that_both_have_are_paired(tried):
     assert compare_variants(rows[:0], variants).empty
 
 
-def test_a_change_is_likely_if_it_closes_and_opens_nothing(tried):
-    judged = judge_variants(compare_variants(*tried))
+def on_all(change, methods=("PI",), name="code-PI-coding"):
+    """Rows 4 % points above the printed means, 4.5 on the next data set and so on, and those with the change."""
+    rows, variants = [], []
+    for dataset, method in PAPER.index[PAPER.index.isin(methods, level="method")]:
+        above = PAPER[dataset, method] + 4 + 0.5 * len(rows)
+        rows.append(rows_of(dataset, method, around(above)))
+        variants.append(rows_of(dataset, method, around(above + change, 1.2), name))
+    return pd.concat(rows), pd.concat(variants)
+
+
+def test_a_change_is_likely_if_it_closes_and_opens_nothing():
+    judged = judge_variants(compare_variants(*on_all(-4)))
     coding = judged.loc["PI-coding"]
-    assert list(coding[["likely", "far", "closes", "worsens", "near", "opens"]]) == [True, 1, 1, 0, 1, 0]
+    assert list(coding[["likely", "datasets", "far", "closes", "near", "opens"]]) == [True, 14, 14, 1, 0, 0]
+    assert coding["p"] == coding["p_corrected"] == pytest.approx(2.0**-14)
     assert coding["rms_after"] < coding["rms_before"]
     assert coding["reason"] == VARIANTS["PI-coding"].reason
-    assert not judged.loc["PI-intercept", "likely"]
+
+
+def test_a_change_in_the_wrong_direction_or_of_few_data_sets_is_not_likely(tried):
+    assert judge_variants(compare_variants(*on_all(+1))).loc["PI-coding", "p"] == 1
+    judged = judge_variants(compare_variants(*tried))
+    assert list(judged.loc["PI-coding", ["likely", "datasets", "closes", "p"]]) == [False, 1, 1, 0.5]
+    assert list(judged.loc["PI-intercept", ["likely", "datasets", "p"]]) == [False, 0, 1]
+
+
+def test_p_values_are_corrected_for_the_number_of_changes():
+    pi, dro = on_all(-4), on_all(-4, ("DRO_kappa_1",), "code-metric")
+    first = dro[1]["dataset"].unique()[:3]
+    compared = compare_variants(pd.concat([pi[0], dro[0]]), pd.concat([pi[1], dro[1][dro[1]["dataset"].isin(first)]]))
+    judged = judge_variants(compared)
+    assert judged.loc["PI-coding", "p_corrected"] == pytest.approx(2 * 2.0**-14)  # the smallest of two
+    assert judged.loc["metric", "p_corrected"] == judged.loc["metric", "p"] == pytest.approx(2.0**-3)
+    assert list(judged.loc[["PI-coding", "metric"], "likely"]) == [True, False]
+
+
+def test_means_of_a_data_set_count_once():
+    rows, variants = on_all(-4, ("MT_kappa_1", "MT_kappa_m"), "code-metric")
+    assert judge_variants(compare_variants(rows, variants)).loc["metric", "datasets"] == 14
 
 
 def test_a_change_that_moves_a_near_mean_away_is_not_likely(tried):
