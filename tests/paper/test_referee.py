@@ -16,7 +16,8 @@ STORED = [referee.read_table(ROOT / "figures", stem) for stem in ("claims", "cla
 def judged(**cells):
     """All claims: the first fails, the others hold; nothing is computed for the paper's text."""
     rows = [
-        dict.fromkeys(COLUMNS, "") | {"claim": claim.text, "place": claim.place, "verdict_code": HOLDS}
+        dict.fromkeys(COLUMNS, "")
+        | {"claim": claim.text, "place": claim.place, "printed": claim.printed, "verdict_code": HOLDS}
         for claim in CLAIMS
     ]
     rows[0] |= {"verdict_code": FAILS, "ours_code": "5 of 14", "verdict_paper": NOT_COMPUTED} | cells
@@ -32,20 +33,34 @@ def choices(**cells):
 def test_the_sentences_follow_the_verdicts():
     said = list(referee.describe(judged(), choices()))
     n = len(CLAIMS)
-    assert said[0] == f"As in the authors' code, {n - 1} of {n} claims hold, 1 fail."
-    assert said[1] == "As in the paper's text, 0 of 1 claims hold, 1 are not computed."
-    assert said[2].startswith(f"What survives: “{CLAIMS[1].text}”; ") and f"“{CLAIMS[0].text}”" not in said[2]
-    assert said[3] == "What hangs on a choice that the paper does not state: nothing."
-    assert said[4] == f"MT's flip cost alone (a flip costs 1) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
-    assert len(said) == 5
+    assert said[0].startswith(
+        f"In short: “{CLAIMS[0].text}”, 12 of 14 in the paper, 5 of 14 here; “{CLAIMS[1].text}”, "
+    )
+    assert said[1] == f"As in the authors' code, {n - 1} of {n} claims hold, 1 fail."
+    assert said[2] == "As in the paper's text, none of the 1 claims that depend on it is judged yet."
+    assert said[3].startswith(f"What survives: “{CLAIMS[1].text}”; ") and f"“{CLAIMS[0].text}”" not in said[3]
+    assert said[4] == "What hangs on a choice that the paper does not state: nothing."
+    assert said[5] == f"MT's flip cost alone (a flip costs 1) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
+    assert len(said) == 6
+
+
+def test_claims_judged_under_a_protocol_are_counted():
+    of_all = judged()
+    of_all.loc[1:2, "verdict_paper"] = [HOLDS, FAILS]
+    assert list(referee.count_verdicts(of_all))[1] == (
+        "As in the paper's text, 1 of 3 claims hold, 1 fail, 1 are not computed."
+    )
 
 
 def test_a_turned_verdict_and_the_best_mean_are_said():
     of_all = judged()
-    of_all.loc[of_all["place"] == "Abstract", "sure_code"] = "r-LR has the lowest mean error over all 14"
+    of_all.loc[of_all["place"] == "Abstract", ["ours_code", "sure_code"]] = ["LR 9", "r-LR has the lowest mean"]
     said = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties")))
-    assert said[3] == f"What hangs on a choice that the paper does not state: “{CLAIMS[0].text}” (if a flip costs 1)."
-    assert said[-1] == "r-LR has the lowest mean error over all 14."
+    assert (
+        said[-1] == f"What hangs on a choice that the paper does not state: “{CLAIMS[0].text}” holds if a flip costs 1."
+    )
+    assert said[1].startswith("Mean errors over Table 1: LR 9 (κ = 1 / κ = m; in the paper ")
+    assert said[1].endswith("). r-LR has the lowest mean.")
     assert not [one for one in said if "flip cost alone" in one]
 
 
@@ -62,8 +77,8 @@ def test_the_table_of_errors_names_fewer_splits():
     table.loc[table["dataset"] == "car", "n_splits"] = 20
     lines = referee.errors_to_markdown(table).splitlines()
     assert lines[0].startswith("| test error in % (the paper) | LR | DRO (κ = 1) |") and len(lines) == 2 + 14
-    assert lines[2].startswith("| breast-cancer | 29.81 (29.56) | 29.40 (29.15) |")
-    assert {line.count("|") for line in lines} == {8} and sum(
+    assert lines[2].startswith("| breast-cancer | 29.81 (29.56) | 29.40 (29.15) | **28.80** (28.55) |")
+    assert {line.count("|") for line in lines} == {11} and sum(
         line.startswith("| car, 20 splits |") for line in lines
     ) == 1
 

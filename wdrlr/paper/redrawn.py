@@ -94,8 +94,8 @@ class Splits:
         return len(self.samples) == len(select_datasets(self.table, "all"))
 
     def describe(self) -> str:
-        """How many of the paper's data sets count."""
-        return f"{len(self.samples)} of {len(select_datasets(self.table, 'all'))} data sets"
+        """How many of the paper's data sets are there."""
+        return f"{len(self.samples)} of {len(select_datasets(self.table, 'all'))} data sets done"
 
     def tally(self, count: Callable[[Sample], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Sums over the data sets of ``count``, an array (draws, k): of our splits (k,), and of the redrawn ones."""

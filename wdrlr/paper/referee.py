@@ -20,10 +20,12 @@ from wdrlr.paper.claims import (
     counted,
 )
 from wdrlr.paper.differences import N_SPLITS
+from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import figures_folder, project_root
 from wdrlr.paper.tables import label_of
 
 OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "are undecided", NOT_COMPUTED: "are not computed"}
+IS = {HOLDS: "holds", IN_PART: "holds in part", FAILS: "fails", UNDECIDED: "is undecided"}
 
 
 def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
@@ -34,27 +36,36 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     judged, choices
         The results of `judge_claims` and `judge_choices`.
     """
+    headline = [
+        f"“{row.claim}”, {row.printed} in the paper, {row.ours_code or row.verdict_code} here"
+        for row in judged[judged["claim"].isin(counted())].itertuples()
+    ]
+    yield f"In short: {_listed(headline)}."
+    for row in judged[judged["place"] == "Abstract"].itertuples():
+        if row.sure_code:
+            means = f"{row.ours_code} (κ = 1 / κ = m; in the paper {row.printed})"
+            yield f"Mean errors over Table 1: {means}. {row.sure_code}."
     yield from count_verdicts(judged)
     of_code = judged.set_index("claim")
     survives = of_code.index[of_code["verdict_code"] == HOLDS]
     yield f"What survives: {_listed([f'“{claim}”' for claim in survives])}."
     turned = choices[choices["verdict"] != choices["verdict_before"]]
-    reasons = turned.groupby("claim", sort=False)["reason"].unique()
-    hangs = [f"“{claim}” (if {', or '.join(of_claim)})" for claim, of_claim in reasons.items()]
+    reasons = turned.groupby(["claim", "verdict"], sort=False)["reason"].unique()
+    hangs = [f"“{claim}” {IS[to]} if {', or if '.join(of_claim)}" for (claim, to), of_claim in reasons.items()]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
     moved = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
     for reason, of_reason in moved.groupby("reason"):
         changes = [f"“{row.claim}” from {row.before} to {row.ours}" for row in of_reason.itertuples()]
         yield f"MT's flip cost alone ({reason}) moves {', '.join(changes)}."
-    for row in judged[judged["place"] == "Abstract"].itertuples():
-        if row.sure_code:
-            yield f"{row.sure_code}."
 
 
 def count_verdicts(judged: pd.DataFrame) -> Iterator[str]:
     """How many of the claims hold under each protocol, one sentence a line."""
     for protocol, words in (("code", "As in the authors' code"), ("paper", "As in the paper's text")):
         verdicts = judged.loc[judged[f"verdict_{protocol}"] != "", f"verdict_{protocol}"]
+        if (verdicts == NOT_COMPUTED).all():
+            yield f"{words}, none of the {len(verdicts)} claims that depend on it is judged yet."
+            continue
         others = [f", {n} {verb}" for one, verb in OTHERWISE.items() if (n := (verdicts == one).sum())]
         yield f"{words}, {(verdicts == HOLDS).sum()} of {len(verdicts)} claims hold{''.join(others)}."
 
@@ -92,15 +103,15 @@ def _found(ours: str, of: str) -> str:
     return f"**{of}**{ours and f': {ours}'}" if of else "–"
 
 
-SHOWN = ("LR", "DRO_kappa_1", "DRO_kappa_m", "r-LR", "r-DRO_kappa_1", "r-DRO_kappa_m")
-"""The methods in the README's table of errors."""
-
-
 def errors_to_markdown(table: pd.DataFrame) -> str:
-    """Mean errors of `SHOWN`, the printed ones in brackets, for figures/table1_all_code.csv."""
-    lines = [f"| test error in % (the paper) | {' | '.join(map(label_of, SHOWN))} |", f"|---{'|---' * len(SHOWN)}|"]
+    """Mean errors, the best in bold and the printed ones in brackets, for figures/table1_all_code.csv."""
+    lines = [f"| test error in % (the paper) | {' | '.join(map(label_of, METHODS))} |", f"|---{'|---' * len(METHODS)}|"]
     for dataset, of_one in table.set_index("method").groupby("dataset", sort=False):
-        cells = [f"{ours:.2f} ({paper:.2f})" for ours, paper in of_one.loc[list(SHOWN), ["ours", "paper"]].to_numpy()]
+        best = of_one["ours"].round(2).min()
+        cells = [
+            f"{f'**{ours:.2f}**' if round(ours, 2) == best else f'{ours:.2f}'} ({paper:.2f})"
+            for ours, paper in of_one.loc[list(METHODS), ["ours", "paper"]].to_numpy()
+        ]
         n_splits = of_one["n_splits"].max()
         row = [str(dataset) if n_splits == N_SPLITS else f"{dataset}, {n_splits} splits", *cells]
         lines.append(f"| {' | '.join(row)} |")
