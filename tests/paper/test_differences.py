@@ -1,8 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from wdrlr.paper.differences import (
+    chance_of,
     compare_variants,
     describe_differences,
     explain_differences,
@@ -159,11 +161,26 @@ def test_each_far_difference_gets_its_reason(tried):
 
 
 def test_the_sentence_counts_and_says_what_chance_does():
-    sentence = describe_differences(pd.DataFrame({"difference_in_se": [3.0, -2.5, 0.0, 1.0, np.nan]}))
-    assert sentence.startswith("2 of 4 are more than 2 of our standard errors from the paper's.")
-    assert "chance alone makes 0.6 so" in sentence  # 4 times P(|N(0, 2)| > 2)
-    assert f"differences is {np.sqrt((9 + 6.25 + 1) / 4):.2f} standard errors, by chance alone 1.41" in sentence
-    assert describe_differences(pd.DataFrame({"difference_in_se": [np.nan]})).startswith("Nothing to compare")
+    summary = pd.DataFrame({"difference_in_se": [3.0, -2.5, 0.0, 1.0, np.nan], "n_splits": 100})
+    assert describe_differences(summary, "table1") == (
+        "2 of 4 are more than 2 of our standard errors from the paper's. Chance alone makes 0.6 so, as the printed "
+        "ones are from 100 random splits themselves."  # 4 times P(|N(0, 2)| > 2)
+    )
+    assert describe_differences(summary[4:], "table1").startswith("Nothing to compare")
+
+
+@pytest.mark.parametrize("n, expected", [(100, 1 / np.sqrt(2)), (10**7, 0.0), (60, 1 / np.sqrt(1.6))])
+def test_the_chance_of_a_difference_takes_account_of_both_sets_of_splits(n, expected):
+    """Drawn: the difference of two means with equal spread, in the first one's standard errors."""
+    rng = np.random.default_rng(0)
+    ours, printed = rng.standard_normal((2, 200_000)) / np.sqrt([[n], [100]])
+    drawn = np.mean(np.abs(ours - printed) * np.sqrt(n) > 2)
+    assert chance_of(2.0, pd.Series([n]), "table1")[0] == pytest.approx(drawn, abs=0.01)
+    assert chance_of(2.0, pd.Series([n]), "table1")[0] == pytest.approx(2 * norm.sf(2 * expected), abs=0.01)
+
+
+def test_few_splits_leave_more_to_chance():
+    assert chance_of(2.0, pd.Series([5]), "table1")[0] == pytest.approx(0.1237, abs=1e-3)  # Student's, 4 degrees
 
 
 def test_changes_as_text(tried):

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, wilcoxon
+from scipy.stats import t as student
+from scipy.stats import wilcoxon
 
-from wdrlr.paper.printed import published_values
+from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.significance import LEVEL
 from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
@@ -14,16 +15,21 @@ from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
 FAR = 2.0
 """A mean is far from the paper's if they differ by more than this many of our standard errors."""
 
-FAR_BY_CHANCE = float(2 * norm.sf(FAR / np.sqrt(2)))
-"""The share of means that chance makes far: the paper's have standard errors, too."""
-
-N_SPLITS = 100
-"""The number of splits behind the means of the paper's Table 1."""
-
 COMPARED_COLUMNS = (
     "dataset method variant n_splits paper standard se difference difference_in_se change change_se remaining "
     "remaining_in_se"
 ).split()
+
+
+def chance_of(difference_in_se: float | pd.Series, n_splits: pd.Series, table: str) -> pd.Series:
+    """How likely chance makes a mean or median of ours differ so much from the printed one, or more.
+
+    Both are from random splits, n and n_printed: with equal spread of the errors, the difference has a standard
+    deviation of sqrt(1 + n / n_printed) of our standard errors; these have n - 1 degrees of freedom (Student's
+    distribution, two-sided).
+    """
+    in_units = np.abs(difference_in_se) / np.sqrt(1 + n_splits / N_SPLITS[table])
+    return pd.Series(2 * student.sf(in_units, n_splits - 1), index=n_splits.index)
 
 
 def compare_variants(rows: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame:
@@ -68,21 +74,27 @@ def _ratio(value: float, unit: float) -> float:
     return value / unit if unit > 0 else np.nan
 
 
+def p_of_change(compared: pd.DataFrame) -> pd.Series:
+    """p-values of the changes in a mean, by the two-sided t-test on paired splits; 1 for a change of 0."""
+    change, se = compared["change"].abs(), compared["change_se"]
+    p = 2 * student.sf(change / se.where(se > 0), compared["n_splits"] - 1)
+    return pd.Series(p, index=compared.index).where(se > 0, (change == 0).astype(float))
+
+
 def _is_clear(compared: pd.DataFrame) -> pd.Series:
-    """Which changes are more than twice their standard error."""
-    return compared["change"].abs() > 2 * compared["change_se"]
+    """Which changes are significant, each for itself."""
+    return p_of_change(compared) <= LEVEL
 
 
 def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The result of `compare_variants` as text: for each kind of method a table of data sets and methods by variants.
 
     An entry "+1.20 ± 0.30* → -0.9" is the change, its standard error, and the remaining difference in standard
-    errors; the star marks a change of more than twice its standard error.
+    errors; the star marks a change that is significant at the 5 % level, for itself (`p_of_change`).
     """
     text = [
-        f"{row.change:+.2f} ± {row.change_se:.2f}{'*' if abs(row.change) > 2 * row.change_se else ''} → "
-        f"{row.remaining_in_se:+.1f}"
-        for row in compared.itertuples()
+        f"{row.change:+.2f} ± {row.change_se:.2f}{'*' if clear else ''} → {row.remaining_in_se:+.1f}"
+        for row, clear in zip(compared.itertuples(), _is_clear(compared), strict=True)
     ]
     shown = compared.assign(
         text=text,
@@ -99,7 +111,7 @@ def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     """The effect of each change on the means that are `FAR` from the paper's, and on those that are not.
 
-    A change counts only if it is more than twice its standard error. It closes a far difference if at most `FAR`
+    A change counts only if it is significant for itself (`p_of_change`). It closes a far difference if at most `FAR`
     standard errors remain, worsens it if more percentage points remain than before, and opens a near one if more than
     `FAR` standard errors remain.
 
@@ -115,7 +127,7 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     made: p_corrected is at most 5 %, and it opens no difference); datasets (how many it touches), p and p_corrected;
     far (the number of far means that it was tried on), closes, worsens, near, opens; rms_before and rms_after: the root
     mean square of all differences, in the standard errors of our means; rms_after leaves out the variance of the
-    changes themselves.
+    changes themselves, and is nan where that explains all of it.
     """
     compared = compared[compared["se"] > 0]  # without a standard error nothing is far or near
     moved = _is_clear(compared)
@@ -142,10 +154,11 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
         .sum()
         .join(by_variant[["rms_before", "rms_after"]].mean())
     )
-    judged[["rms_before", "rms_after"]] = np.sqrt(judged[["rms_before", "rms_after"]].clip(lower=0))
+    squares = judged[["rms_before", "rms_after"]]
+    judged[["rms_before", "rms_after"]] = np.sqrt(squares.where(squares >= 0))
     touched = {name: gain.to_numpy() for name, gain in gains.groupby("variant")}
     p = pd.Series({name: _p_of_gain(touched.get(name, np.empty(0))) for name in judged.index}, dtype=float)
-    corrected = _by_holm(p)
+    corrected = by_holm(p)
     tests = {
         "reason": [VARIANTS[name].reason for name in judged.index],
         "likely": (corrected <= LEVEL) & (judged["opens"] == 0),
@@ -161,7 +174,7 @@ def _p_of_gain(gains: np.ndarray) -> float:
     return float(wilcoxon(gains, alternative="greater").pvalue) if len(gains) else 1.0
 
 
-def _by_holm(p: pd.Series) -> pd.Series:
+def by_holm(p: pd.Series) -> pd.Series:
     """p-values corrected for their number: S. Holm, Scandinavian Journal of Statistics 6, 1979."""
     ranked = p.sort_values()
     factors = np.arange(len(ranked), 0, -1)
@@ -202,22 +215,16 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
     return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(likely_reason=reasons)
 
 
-def describe_differences(summary: pd.DataFrame) -> str:
-    """How many of the means or medians are `FAR` from the paper's, and how many would be by chance alone.
-
-    The printed values come from as many splits as ours, but other random ones: with the same standard error, the
-    difference of two such means has a standard deviation of sqrt(2) of our standard errors.
-    """
-    differences = summary["difference_in_se"].dropna()
-    if differences.empty:
+def describe_differences(summary: pd.DataFrame, table: str) -> str:
+    """How many of the means or medians are `FAR` from the paper's, and how many would be by chance alone."""
+    compared = summary.dropna(subset="difference_in_se")
+    if compared.empty:
         return "Nothing to compare: no mean or median has both a standard error and a printed value."
-    n, n_far = len(differences), int((differences.abs() > FAR).sum())
-    by_chance = n * FAR_BY_CHANCE
-    rms = np.sqrt(np.mean(differences**2))
+    n, n_far = len(compared), int((compared["difference_in_se"].abs() > FAR).sum())
+    by_chance = chance_of(FAR, compared["n_splits"], table).sum()
     return (
-        f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. If those have the same "
-        f"standard error, chance alone makes {by_chance:.1f} so; the root mean square of the differences is {rms:.2f} "
-        f"standard errors, by chance alone {np.sqrt(2):.2f}."
+        f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. Chance alone makes "
+        f"{by_chance:.1f} so, as the printed ones are from {N_SPLITS[table]} random splits themselves."
     )
 
 
@@ -226,7 +233,7 @@ def stored_comparison(results_dir: Path, protocol: str, seed: int) -> pd.DataFra
 
     Prints `other_versions`, if there are any.
     """
-    standard, variants = plan_trials("all", N_SPLITS, seed)
+    standard, variants = plan_trials("all", N_SPLITS["table1"], seed)
     if protocol != STANDARD:
         standard, variants = [], []
     rows = load_rows(results_dir, [cell.key for cell in [*standard, *variants]])

@@ -19,10 +19,11 @@ from wdrlr.paper.claims import (
     UNDECIDED,
     counted,
 )
-from wdrlr.paper.differences import N_SPLITS
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import figures_folder, project_root
+from wdrlr.paper.printed import N_SPLITS
 from wdrlr.paper.tables import label_of
+from wdrlr.paper.variants import VARIANTS
 
 OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "are undecided", NOT_COMPUTED: "are not computed"}
 IS = {HOLDS: "holds", IN_PART: "holds in part", FAILS: "fails", UNDECIDED: "is undecided"}
@@ -50,13 +51,15 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     survives = of_code.index[of_code["verdict_code"] == HOLDS]
     yield f"What survives: {_listed([f'“{claim}”' for claim in survives])}."
     turned = choices[choices["verdict"] != choices["verdict_before"]]
-    reasons = turned.groupby(["claim", "verdict"], sort=False)["reason"].unique()
-    hangs = [f"“{claim}” {IS[to]} if {', or if '.join(of_claim)}" for (claim, to), of_claim in reasons.items()]
+    hangs = [
+        f"“{row.claim}” {IS[row.verdict]} if {row.reason}"
+        f"{f' (which takes {row.against} other means away from the printed ones)' if int(row.against) else ''}"
+        for row in turned.itertuples()
+    ]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
     moved = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
-    for reason, of_reason in moved.groupby("reason"):
-        changes = [f"“{row.claim}” from {row.before} to {row.ours}" for row in of_reason.itertuples()]
-        yield f"MT's flip cost alone ({reason}) moves {', '.join(changes)}."
+    changes = [f"“{row.claim}” from {row.before} to {row.ours}" for row in moved.itertuples()]
+    yield f"MT's flip cost alone ({VARIANTS['half'].reason}) moves {', '.join(changes) or 'none of the counts'}."
 
 
 def count_verdicts(judged: pd.DataFrame) -> Iterator[str]:
@@ -113,7 +116,7 @@ def errors_to_markdown(table: pd.DataFrame) -> str:
             for ours, paper in of_one.loc[list(METHODS), ["ours", "paper"]].to_numpy()
         ]
         n_splits = of_one["n_splits"].max()
-        row = [str(dataset) if n_splits == N_SPLITS else f"{dataset}, {n_splits} splits", *cells]
+        row = [str(dataset) if n_splits == N_SPLITS["table1"] else f"{dataset}, {n_splits} splits", *cells]
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join([*lines, ""])
 

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 from wdrlr.files import replace_file
 from wdrlr.paper.cells import describe_missing, plan_cells, wanted_rows
-from wdrlr.paper.differences import N_SPLITS, describe_differences, explain_differences, stored_comparison
+from wdrlr.paper.differences import describe_differences, explain_differences, stored_comparison
 from wdrlr.paper.paths import figures_folder, results_folder
+from wdrlr.paper.printed import N_SPLITS
 from wdrlr.paper.scheme_runtimes import describe_ratios, scheme_rows, summarise_scheme
 from wdrlr.paper.tables import (
     labelled,
@@ -155,7 +156,7 @@ def run_trials(
         )
         n_failed = len(standard) + len(variants) - len(computed)
     datasets = select_datasets("table1", "all")
-    every = plan_cells(datasets, ["all"], n_splits=N_SPLITS, seed=seed, protocol=STANDARD)
+    every = plan_cells(datasets, ["all"], n_splits=N_SPLITS["table1"], seed=seed, protocol=STANDARD)
     stored = wanted_rows([*every, *standard, *variants], results, compute_missing=False)
     changed = stored[stored["protocol"] != STANDARD]
     print(f"{len(changed)} of {len(variants)} cells of the variants done.")
@@ -196,7 +197,7 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
     """Show where our errors agree with the paper's and where they do not, with the likely reason."""
-    print(describe_differences(summary))
+    print(describe_differences(summary, experiment.table))
     display(labelled(differences_in_se(summary)))
     compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
     with pd.option_context("display.max_colwidth", None):
