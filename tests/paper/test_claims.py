@@ -107,8 +107,8 @@ def test_averages():
     bad = good | {"r-LR": 10}
     found = claims.judge_averages(splits_of(made_up({name: bad for name in datasets})))
     assert found.verdict == IN_PART and found.sure.startswith(
-        "r-LR has the lowest mean error over all 14, DRO (κ = m) 1.00 points more; with other splits it is the lowest in "
-        "100 % of the draws; "
+        "r-LR has the lowest mean error over all 14, DRO (κ = m) 1.00 points more; with other splits it is the "
+        "lowest in 100 % of the draws; "
     )
     assert claims.judge_averages(splits_of(made_up({name: bad | {"LR": 10} for name in datasets}))).verdict == FAILS
     one = {name: bad | ({"LR": 40} if name == "spect" else {"LR": 11.5}) for name in datasets}
@@ -268,6 +268,38 @@ def test_all_claims_under_both_protocols():
     assert (judged.loc[of_errors, "ours_paper"] == "0 of 14 data sets done").all()
     figures = judged["place"].str.startswith("Figure")
     assert (judged.loc[figures, "verdict_paper"] == "").all() and figures.any()
+
+
+def test_a_notebook_ends_with_the_claims_on_its_table():
+    judged = claims.of_rows(printed_rows(), "table1")
+    wins = f"{CLAIMS[0].text} (printed: 12 of 14; here: 12 of 14)"
+    assert judged[wins] and not any("Seconds" in text for text in judged)
+    unregularised = [holds for text, holds in judged.items() if "unregularised (" in text and ", in part: " in text]
+    assert unregularised == [False]
+    some = printed_rows()
+    assert claims.of_rows(some[some["dataset"] != "spect"], "table1") == {}
+
+
+def test_a_table_of_runtimes_ends_with_the_claims_on_seconds():
+    printed = published_values("table3")
+    rows = printed.assign(protocol="code", seed=0, tol=1e-6, split=0, cv_seconds=1.0, seconds=1.0, test_error=0.1)
+    rows = rows.assign(solver_seconds=rows["value"], identification_seconds=rows["value_identification_s"], n_test=1)
+    rows = pd.concat([rows.assign(n_train=4), rows.assign(n_train=4, split=1)])
+    judged = claims.of_rows(rows, "table3")
+    assert [text.split(" (")[0] for text in judged] == ["Seconds as multiples of LR's, numbers and categories"]
+    assert all(judged.values())
+
+
+def test_the_effort_is_that_of_the_rows():
+    rows = printed_rows(J=2).assign(seconds=1.0, cv_seconds=2.0, versions="wdrlr=1")
+    few = rows[(rows["dataset"] != "spect") | (rows["split"] == 0)]
+    splits = {"table1": splits_of(few), "table2": splits_of(rows[:0])}
+    first, second, third = claims.describe_effort(splits)
+    assert first == f"table1: {len(few)} cells, {3 * len(few) / 3600:.1f} hours of processor time, by wdrlr=1."
+    assert second.startswith("  Splits, of 100 in the paper: 2: breast-cancer, monks-3") and second.endswith(
+        "; 1: spect."
+    )
+    assert third == "table2: nothing is stored."
 
 
 def test_a_choice_that_turns_a_verdict_is_listed():

@@ -35,9 +35,11 @@ def drawn():
 def test_one_row_a_method_and_small_errors_apart_from_large_ones(drawn):
     figure, data, axes = drawn
     labels = [axis.get_ylabel() for axis in axes[:, 0]]
-    assert labels == [f"{method.label}\nerror (%)" for method in METHODS.values()]
-    assert [axis.get_ylabel() for axis in axes[1]] == [labels[1], "", "less LR's (%)", ""]
-    assert [axis.get_title() for axis in axes[0]] == ["up to 10 %", "above 10 %"] * 2
+    assert labels == [method.label for method in METHODS.values()]
+    assert {axis.get_ylabel() for axis in axes[:, 1:].flat} == {""}
+    kinds = [axis.get_title() for axis in axes[0]]
+    assert kinds[:2] == ["error in %,\nmedian up to 10 %", "error in %,\nabove 10 %"]
+    assert kinds[2:] == ["less LR's,\nmedian up to 10 %", "less LR's,\nabove 10 %"]
     named = [[label.get_text() for label in axis.get_xticklabels()] for axis in axes[-1]]
     assert named == [["monks-3", "car"], ["spect"]] * 2
     assert figure.get_size_inches()[0] == TEXT_WIDTH
@@ -51,6 +53,22 @@ def test_a_box_has_the_quartiles_of_the_errors_and_of_the_differences_to_lr(draw
         assert (box.min(), box.max()) == pytest.approx(quartiles)
     assert data.groupby("method")["less_LR_percent"].max().eq(0).sum() == 8
     assert not any(axis.axison for axis in axes[0, 2:]) and axes[0, 2].get_legend()
+
+
+def test_small_differences_can_be_seen_beside_large_ones(drawn):
+    figure, _, axes = drawn
+    figure.canvas.draw()
+    assert {axis.get_yscale() for axis in axes[1:, 2:].flat} == {"symlog"} and axes[1, 0].get_yscale() == "linear"
+    ticks = {label.get_text() for axis in axes[1:, 2:].flat for label in axis.get_yticklabels()}
+    assert ticks == {"-10", "-1", "0", "+1", "+10"}
+
+
+def test_a_data_set_with_fewer_splits_says_so():
+    rows = make_rows(METHODS, ("spect", "car"))
+    figure, _ = box_plots(rows[(rows["dataset"] == "spect") | (rows["split"] < 3)], ["spect", "car"])
+    named = {label.get_text() for axis in figure.axes if axis.axison for label in axis.get_xticklabels()}
+    assert {"spect", "car (3)"} <= named and "car" not in named
+    plt.close(figure)
 
 
 def test_pi_has_axes_of_its_own_and_the_others_share_theirs(drawn):

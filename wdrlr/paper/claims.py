@@ -10,7 +10,7 @@ The words and numbers of the paper are in `CLAIMS`; everything else is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -653,6 +653,28 @@ def read_changes(folder: Path) -> pd.DataFrame:
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COMPARED_COLUMNS))
 
 
+def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
+    """What the rows of a protocol are: cells, processor hours, splits by data set and versions; one sentence a line.
+
+    Parameters
+    ----------
+    splits
+        The result of `read_splits`.
+    """
+    for table, found in splits.items():
+        rows = found.rows
+        if rows.empty:
+            yield f"{table}: nothing is stored."
+            continue
+        hours = rows[["seconds", "cv_seconds"]].sum(axis=None) / 3600
+        n_splits = rows.groupby("dataset", sort=False)["split"].nunique()
+        by_number = n_splits.groupby(n_splits).groups
+        listed = "; ".join(f"{n}: {', '.join(map(str, names))}" for n, names in sorted(by_number.items(), reverse=True))
+        made_by = "; ".join(rows["versions"].unique())
+        yield f"{table}: {len(rows)} cells, {hours:.1f} hours of processor time, by {made_by}."
+        yield f"  Splits, of {N_SPLITS[table]} in the paper: {listed}."
+
+
 def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
     """The finding on a claim; "not computed" if its evidence is missing or incomplete."""
     found = evidence.get(claim.evidence)
@@ -707,6 +729,33 @@ def of_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
         for claim in CLAIMS:
             if claim.evidence == "figure2_full" and (found := claim.rule(of_cost)).verdict != UNDECIDED:
                 judged[f"{claim.text[0].lower()}{claim.text[1:]} ({found.ours})"] = found.verdict == HOLDS
+    return judged
+
+
+def of_rows(rows: pd.DataFrame, table: str, figures: Mapping[str, pd.DataFrame] | None = None) -> dict[str, bool]:
+    """The claims on one of the paper's tables, with the printed numbers and ours, and whether they hold.
+
+    Those undecided are left out, and all of them unless the rows have all data sets of the table.
+
+    Parameters
+    ----------
+    rows
+        Result rows (`wdrlr.paper.results.COLUMNS`) of one protocol, seed and tolerance.
+    table
+        "table1", ..., "table4".
+    figures
+        More evidence, as from `read_figures`.
+    """
+    of_errors = {"table3": "table2", "table4": "table1"}.get(table, table)
+    evidence = {of_errors: Splits.of(rows, of_errors), **(figures or {})}
+    shown_in = ("table1", "significance") if table == "table1" else (table,)
+    judged = {}
+    for claim in CLAIMS:
+        found = find(claim, evidence)
+        if claim.notebook in shown_in and found.verdict not in (UNDECIDED, NOT_COMPUTED):
+            part = f", {IN_PART}" if found.verdict == IN_PART else ""
+            text = f"{claim.text} (printed: {claim.printed}; here{part}: {found.ours})"
+            judged[text] = found.verdict == HOLDS
     return judged
 
 

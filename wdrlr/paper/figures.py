@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.runtimes import SCHEMES, SOLVERS, Panel, Setting
@@ -24,7 +25,9 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     A box spans the quartiles over the splits with a line at the median, whiskers reach to the last error within 1.5
     times the box's height, and errors beyond are points. A difference is that of one split. Methods of the same group
     (`Method.group`) have the same colour. Data sets with large errors have panels of their own, and so has PI, whose
-    errors are the largest: other panels of a column share their axes.
+    errors are the largest: other panels of a column share their axes. Differences are on a scale that is logarithmic
+    beyond one percentage point either way, since most are small and a few are large. A data set with fewer splits than
+    others has their number at its name.
 
     Parameters
     ----------
@@ -47,14 +50,16 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     high = data[~data["method"].isin(apart)].groupby(["dataset", "method"])["test_error_percent"].median()
     high = high.groupby("dataset").max()
     sets = {
-        f"up to {LARGE_ERROR:g} %": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
+        f"median up to {LARGE_ERROR:g} %": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
         f"above {LARGE_ERROR:g} %": [name for name in datasets if high.get(name, 0) > LARGE_ERROR],
     }
     sets = {title: names for title, names in sets.items() if names}
-    kinds = {"test_error_percent": "error (%)"}
+    kinds = {"test_error_percent": "error in %"}
     if data.loc[data["method"] != "LR", "less_LR_percent"].notna().any():
-        kinds["less_LR_percent"] = "less LR's (%)"
+        kinds["less_LR_percent"] = "less LR's"
     columns = list(product(kinds, sets.items()))
+    n_splits = data.groupby("dataset")["split"].nunique()
+    shown = {name: name if n == n_splits.max() else f"{name} ({n})" for name, n in n_splits.items()}
     groups = list(dict.fromkeys(method.group for method in METHODS.values()))
     colors = dict(zip(groups, sns.color_palette("colorblind"), strict=False))
     with figure_style():
@@ -69,7 +74,7 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
         for (row, name), (column, (value, (title, names))) in product(enumerate(methods), enumerate(columns)):
             axis, of_method = axes[row, column], data[data["method"] == name]
             if row == 0:
-                axis.set_title(title, fontsize="medium")
+                axis.set_title(f"{kinds[value]},\n{title}", fontsize="medium")
             if value == "less_LR_percent" and name == "LR":  # all are 0: the place is the legend's
                 axis.set_axis_off()
                 if column == len(sets):
@@ -81,6 +86,7 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
                 continue
             if value == "less_LR_percent":
                 axis.axhline(0.0, color="black", lw=0.6)
+                axis.set_yscale("symlog", linthresh=1.0)
             axis.boxplot(
                 [of_method.loc[of_method["dataset"] == dataset, value].dropna() for dataset in names],
                 positions=range(len(names)),
@@ -92,11 +98,16 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
                 capprops={"linewidth": 0.5},
                 flierprops={"marker": ".", "markersize": 1.5},
             )
-            axis.set_xticks(range(len(names)), names if row == len(methods) - 1 else [], rotation=90)
-            axis.yaxis.set_major_locator(plt.MaxNLocator(4, integer=True))
-            if column % len(sets) == 0:
-                label = f"{METHODS[name].label}\n" if column == 0 else ""
-                axis.set_ylabel(f"{label}{kinds[value]}")
+            labels = [shown.get(name, name) for name in names]
+            axis.set_xticks(range(len(names)), labels if row == len(methods) - 1 else [], rotation=90)
+            if value == "test_error_percent":
+                axis.yaxis.set_major_locator(plt.MaxNLocator(4, integer=True))
+            else:
+                axis.yaxis.set_major_locator(FixedLocator([-10, -1, 0, 1, 10]))
+                axis.yaxis.set_major_formatter(lambda x, _: f"{x:+.0f}" if x else "0")
+                axis.yaxis.set_minor_locator(NullLocator())
+            if column == 0:
+                axis.set_ylabel(METHODS[name].label)
         for column, together in product(range(len(columns)), (set(methods) - set(apart), apart)):
             shared = [axes[row, column] for row, name in enumerate(methods) if name in together]
             shared = [axis for axis in shared if axis.axison]

@@ -174,12 +174,17 @@ def show_table(experiment: Experiment) -> pd.DataFrame:
     return summary
 
 
-def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: bool) -> None:
-    """Show and save what Algorithm 1 takes for the fits of DRO and r-DRO on the first split of each data set."""
+def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: bool) -> dict[str, pd.DataFrame]:
+    """Show and save what Algorithm 1 takes for the fits of DRO and r-DRO on the first split of each data set.
+
+    Returns
+    -------
+    The saved table by its name in `wdrlr.paper.claims`, if there is one.
+    """
     rows = scheme_rows(experiment.rows, experiment.results, time_limit=time_limit, compute_missing=compute_missing)
     if rows.empty:
         print("No fit by Algorithm 1 is stored; compute_missing makes them.")
-        return
+        return {}
     summary = summarise_scheme(rows, experiment.table)
     print(*describe_ratios(summary, time_limit), sep="\n")
     save_data(summary, experiment.figures, experiment.file_stem(f"{experiment.table}_algorithm1"))
@@ -193,6 +198,7 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
     )
     with pd.option_context("display.max_rows", None):
         display(labelled(cells.set_index(["dataset", "method"])[["rounds", *shown]].rename(columns=shown).round(4)))
+    return {f"{experiment.table}_algorithm1": summary}
 
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:

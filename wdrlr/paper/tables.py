@@ -249,30 +249,6 @@ def judge_best(summary: pd.DataFrame) -> dict[str, bool]:
     return claims if n else {}
 
 
-def judge_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
-    """The claims of Tables 3 and 4 on runtimes, with the numbers behind them, and whether they hold for ours.
-
-    The paper's bounds are the longest printed time of LR, r-LR, MT and PI, and the shortest of DRO and r-DRO.
-
-    Parameters
-    ----------
-    summary
-        The result of `summarise_runtimes`; only cells that the paper has count.
-    """
-    cells = summary[summary["paper"].notna()]
-    proposed = _is_proposed(cells)
-    fast, slow = cells[~proposed], cells[proposed]
-    claims = {}
-    if len(fast):
-        ours, paper = fast["seconds"].max(), fast["paper"].max()
-        claims[f"LR, r-LR, MT and PI take at most {paper:.3g} s (here: {ours:.3g} s)"] = bool(ours <= paper)
-    if len(slow):
-        ours, longest, paper = slow["seconds"].min(), slow["seconds"].max(), slow["paper"].min()
-        claim = f"DRO and r-DRO take {paper:.3g} s or more (here: {ours:.3g} to {longest:.3g} s)"
-        claims[claim] = bool(ours >= paper)
-    return claims
-
-
 def to_latex(summary: pd.DataFrame, table: str) -> str:
     """A booktabs tabular to include: two lines per data set, ours (errors with standard errors) and the paper's.
 
