@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -9,7 +11,48 @@ import pytest
 
 from tests.estimators.test_classifier import mixed_data
 from wdrlr import WassersteinLogisticRegressionCV, fit_path
-from wdrlr.plots import changes_plot, figure_style, path_plot, plain_log_ticks, save_figure
+from wdrlr.plots import (
+    MOST_TICKS,
+    SLOPE_DASHES,
+    changes_plot,
+    figure_style,
+    path_plot,
+    plain_log_ticks,
+    plain_number,
+    save_figure,
+)
+
+
+def tick_labels(axis):
+    """The labels that are seen of a drawn axis."""
+    low, high = axis.get_view_interval()
+    return [
+        label
+        for place, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+        if low <= place * (1 + 1e-9) and place <= high * (1 + 1e-9) and label.get_visible()
+    ]
+
+
+def ticks(axis):
+    return [label.get_text() for label in tick_labels(axis)]
+
+
+def legend_texts(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def check_readable(figure):
+    """Every panel has both labels, plain ticks that do not overlap, and no legend of the figure over it or cut off."""
+    figure.canvas.draw()
+    for axes in figure.axes:
+        assert axes.get_xlabel() and axes.get_ylabel()
+        for axis in (axes.xaxis, axes.yaxis):
+            assert len(tick_labels(axis)) > 1 and not any("$" in text for text in ticks(axis))
+            boxes = [label.get_window_extent() for label in tick_labels(axis)]
+            assert not any(one.overlaps(other) for one, other in pairwise(boxes))
+    for box in (legend.get_window_extent() for legend in figure.legends):
+        assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1
 
 
 def test_bars_of_what_the_worst_case_changes():
@@ -93,12 +136,27 @@ def test_no_legend_of_a_path_plot_is_on_a_curve_or_cut():
     long_names = X.rename(columns={"colour": "colour of the larger one"})
     model = WassersteinLogisticRegressionCV(radii, cv=3).fit(long_names, y)
     figure, _ = path_plot(fit_path(long_names, y, radii), model.cv_results_)
-    figure.canvas.draw()
+    check_readable(figure)
     left, right = (legend.get_window_extent() for legend in figure.legends)
-    for box in (left, right):
-        assert not any(box.overlaps(axis.get_tightbbox()) for axis in figure.axes)
-        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1
     assert left.x1 < right.x0
+    plt.close(figure)
+
+
+def test_each_named_slope_of_a_path_plot_is_seen_where_all_are_equal():
+    X, y = mixed_data(40)
+    path = fit_path(X, y, np.geomspace(1e-3, 0.3, 6))
+    slopes = path.columns[8:]
+    assert len(slopes) == len(SLOPE_DASHES)
+    path[slopes] = path[["size"] * len(slopes)].to_numpy()
+    figure, _ = path_plot(path)
+    figure.set_dpi(200)
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    box = axes.get_window_extent()
+    pixels = np.asarray(figure.canvas.buffer_rgba())[::-1][int(box.y0) : int(box.y1), int(box.x0) : int(box.x1), :3]
+    for line in axes.lines:
+        color = 255 * np.array(matplotlib.colors.to_rgb(line.get_color()))
+        assert (np.abs(pixels - color) < 3).all(axis=-1).sum() > 50, line.get_label()
     plt.close(figure)
 
 
@@ -133,4 +191,47 @@ def test_ticks_of_a_log_axis_are_plain_numbers():
         *("0.000001", "0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1000", "0.00001")
     ]
     assert axes.get_xscale() == "linear" and axes.get_yscale() == "log"
+    axes.xaxis.set_major_formatter(formatter)
+    plain_log_ticks(axes, "x")
+    assert [axis.get_major_formatter()(1e7, 0) for axis in (axes.xaxis, axes.yaxis)] == ["10\nmillion", "10 million"]
+    plt.close(figure)
+
+
+def test_a_plain_number_has_no_exponent():
+    numbers = [1e-9, 0.30000000000000004, 1600, 25600, 1e5 - 1e-9, 1e6, 2.5e8, 1e10]
+    words = ["0.000000001", "0.3", "1600", "25,600", "100,000", "1 million", "250 million", "10 billion"]
+    assert [plain_number(number) for number in numbers] == words
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ((0.21, 0.39), ["0.225", "0.25", "0.275", "0.3", "0.325", "0.35", "0.375"]),
+        ((0.009, 0.3), ["0.01", "0.02", "0.05", "0.1", "0.2"]),
+        ((0.009, 2), ["0.01", "0.03", "0.1", "0.3", "1"]),
+        ((0.009, 2e3), ["0.01", "0.1", "1", "10", "100", "1000"]),
+    ],
+)
+def test_a_short_log_axis_has_ticks_between_powers_of_10(limits, expected):
+    with figure_style():
+        figure, axes = plt.subplots(figsize=(2.75, 1.8), layout="constrained")
+        axes.set_ylim(limits)
+        plain_log_ticks(axes, "y")
+        figure.canvas.draw()
+        assert ticks(axes.yaxis) == expected
+    figure.canvas.draw()
+    assert ticks(axes.yaxis) == expected  # in another style, too
+    plt.close(figure)
+
+
+def test_given_ticks_are_drawn_unless_they_are_many():
+    figure, axes = plt.subplots()
+    sizes = np.array([25, 100, 400, 1600])
+    axes.plot(sizes, sizes)
+    plain_log_ticks(axes, "x", sizes)
+    figure.canvas.draw()
+    assert ticks(axes.xaxis) == ["25", "100", "400", "1600"] and not axes.xaxis.get_minorticklocs().size
+    plain_log_ticks(axes, "x", np.geomspace(25, 1600, 13))
+    figure.canvas.draw()
+    assert 1 < len(ticks(axes.xaxis)) <= MOST_TICKS
     plt.close(figure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -24,8 +24,16 @@ plt, sns = (required(module, "wdrlr.plots", "notebooks") for module in ("matplot
 TEXT_WIDTH = 5.5
 """Width of the text in the paper's style, in inches."""
 
-N_NAMED_SLOPES = 5
-"""How many slopes a path plot names; the others are grey."""
+SLOPE_DASHES = ((10, 0), (8, 2), (6, 4), (4, 6), (2, 8))
+"""Dash and gap of each slope that a path plot names, in line widths: where they coincide, one shows in the next's gaps.
+
+The other slopes are grey.
+"""
+
+MOST_TICKS = 6
+"""Of more given ticks, every k-th is drawn."""
+
+LogLocator: Any = plt.LogLocator
 
 
 @contextmanager
@@ -53,11 +61,42 @@ def figure_style() -> Iterator[None]:
         plt.rcParams.update(before)
 
 
-def plain_log_ticks(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Put an axis on a log scale with plain numbers, as 0.01 and 100, at powers of 10 alone."""
+def plain_number(value: float) -> str:
+    """A number of six digits without an exponent: 0.001, 1000, 25,600, 10 million."""
+    rounded = float(f"{value:.6g}")
+    for unit, word in ((1e9, "billion"), (1e6, "million")):
+        if abs(rounded) >= unit:
+            return f"{plain_number(rounded / unit)} {word}"
+    return f"{rounded:,.6g}" if abs(rounded) >= 10_000 else np.format_float_positional(rounded, trim="-")
+
+
+class RoomyLogLocator(LogLocator):
+    """Ticks at powers of 10; where there is room, also at 3 times them, or at 2 and 5 times them."""
+
+    def tick_values(self, vmin: float, vmax: float) -> np.ndarray:
+        """The ticks between two positive limits; the factors are those that take three quarters of the room at most."""
+        decades, room = abs(np.log10(vmax / vmin)), 0.75 * self.axis.get_tick_space()
+        for factors in ((1, 2, 5), (1, 3), (1,)):
+            if len(factors) * decades <= room:
+                break
+        self.set_params(subs=factors)
+        return super().tick_values(vmin, vmax)
+
+
+def plain_log_ticks(axes: Axes, which: Literal["x", "y"], at: Sequence[float] | None = None) -> None:
+    """Put an axis on a log scale with plain numbers (`plain_number`), without ticks between them.
+
+    Parameters
+    ----------
+    at
+        Where the ticks are, at most `MOST_TICKS` of them; None: as `RoomyLogLocator` chooses.
+    """
     axes.set(**{f"{which}scale": "log"})
-    axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
-    axis.set_major_formatter(lambda value, _: np.format_float_positional(value, 6, fractional=False, trim="-"))
+    # The ticks depend on the size of their labels, which would otherwise be that of the style at the time of drawing.
+    axes.tick_params(axis=which, labelsize=plt.rcParams[f"{which}tick.labelsize"])
+    axis, gap = {"x": (axes.xaxis, "\n"), "y": (axes.yaxis, " ")}[which]  # numbers side by side are narrow
+    axis.set_major_locator(RoomyLogLocator() if at is None else plt.FixedLocator(at, nbins=MOST_TICKS))
+    axis.set_major_formatter(lambda value, _: plain_number(value).replace(" ", gap))
     axis.set_minor_locator(plt.NullLocator())
 
 
@@ -111,14 +150,14 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
         ],
         ignore_index=True,
     )
-    largest = shown[slopes].abs().max().nlargest(N_NAMED_SLOPES).index
+    largest = shown[slopes].abs().max().nlargest(len(SLOPE_DASHES)).index
     with figure_style():
         figure, axes = plt.subplots(1, 3, figsize=(TEXT_WIDTH, 2.8), layout="constrained")
         for name in slopes.difference(largest, sort=False):
             axes[0].plot(shown["radius"], shown[name], color="0.8", linewidth=0.5)
-        for name in largest:
+        for name, dashes in zip(largest, SLOPE_DASHES, strict=False):
             note = " (no rows)" if name in path.attrs.get("no_rows", ()) else ""
-            axes[0].plot(shown["radius"], shown[name], linewidth=0.9, label=f"{name}{note}")
+            axes[0].plot(shown["radius"], shown[name], linewidth=1.2, linestyle=(0, dashes), label=f"{name}{note}")
         axes[1].plot(shown["radius"], shown["transport_multiplier"])
         for panel, name, radius, value, error in curves:
             if panel == "loss":
@@ -133,7 +172,7 @@ def path_plot(path: pd.DataFrame, cv_results: pd.DataFrame | None = None) -> tup
         for axis, title, side, columns in ((axes[0], "slopes", "left", 2), (axes[2], "log-loss", "right", 1)):
             small["loc"] = f"outside lower {side}"
             lines, names = axis.get_legend_handles_labels()
-            figure.legend(lines, names, title=title, ncols=columns, frameon=False, handlelength=1.2, **small)
+            figure.legend(lines, names, title=title, ncols=columns, frameon=False, handlelength=2.6, **small)
     return figure, data
 
 

@@ -1,7 +1,9 @@
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.test_plots import check_readable, legend_texts, ticks
 from wdrlr.paper import theorems_guarantees as guarantees
 
 
@@ -42,3 +44,36 @@ def test_a_shift_gains_less_than_the_supremum_and_only_a_linear_bound_holds():
     growth = guarantees.growth_of_loss(np.geomspace(1, 1e8, 9))
     assert (growth["missing"] > 0).all()
     assert growth["linear"].max() < 1 < growth["sublinear"].iloc[-1] / 5
+
+
+def test_radii_at_the_smallest_are_hollow_triangles():
+    needed = pd.DataFrame({"N": np.repeat([25, 100, 400, 1600], 3), "run": [0, 1, 2] * 4})
+    needed["radius"] = np.exp(np.log(1e-3)) * np.array([90, 99, 100, 30, 40, 50, 1, 20, 30, 1, 1, 9])
+    figure = guarantees.rate_plot(needed, 0.95, 0, smallest=1e-3)
+    check_readable(figure)
+    (axis,) = figure.axes
+    found, censored = axis.lines[:2]
+    assert len(found.get_xdata()) == 9 and censored.get_xdata().tolist() == [400, 1600, 1600]
+    assert censored.get_marker() == "v" and censored.get_markerfacecolor() == "none"
+    assert legend_texts(figure)[:3] == ["one run", "one run, 0.001 or less", "95 % quantile"]
+    assert ticks(axis.xaxis) == ["25", "100", "400", "1600"]
+    assert ticks(axis.yaxis)[0] == "0.001" and axis.get_ylim()[0] > 5e-4
+    plt.close(figure)
+
+
+def test_consistency_has_its_sizes_as_ticks():
+    N = [100, 400, 1600, 6400, 25600]
+    fits = pd.DataFrame({"N": N, "worst_case": np.geomspace(0.03, 0.004, 5), "true": np.geomspace(0.02, 3e-4, 5)})
+    figure = guarantees.consistency_plot(fits.assign(distance=np.geomspace(0.8, 0.1, 5)))
+    check_readable(figure)
+    assert [ticks(axis.xaxis) for axis in figure.axes] == [["100", "400", "1600", "6400", "25,600"]] * 2
+    assert ticks(figure.axes[1].yaxis) == ["0.1", "0.2", "0.5"]
+    plt.close(figure)
+
+
+def test_distances_of_shifts_are_counted_in_words():
+    figure = guarantees.growth_plot(guarantees.growth_of_loss(np.geomspace(1, 1e8, 17)))
+    check_readable(figure)
+    assert [ticks(axis.xaxis)[-1] for axis in figure.axes] == ["100\nmillion"] * 2
+    assert ticks(figure.axes[0].yaxis)[-1] == "0.01"
+    plt.close(figure)

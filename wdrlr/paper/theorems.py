@@ -18,7 +18,7 @@ from wdrlr.model.objective import worst_case_loss
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.paper.runtimes import instance
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss
-from wdrlr.plots import TEXT_WIDTH, figure_style
+from wdrlr.plots import TEXT_WIDTH, figure_style, plain_log_ticks
 from wdrlr.solvers.column_constraint import solve_column_constraint
 from wdrlr.solvers.interior_point.method import solve_tailored
 
@@ -126,7 +126,7 @@ def losses_plot(losses: pd.DataFrame, slopes: Sequence[float]) -> Figure:
             axis.axvline(kink(slopes), color="0.5", lw=0.6, ls=":")
             axis.set_xlabel("x of the sample")
         left.set(title="worst-case loss", ylabel="loss")
-        right.set(title="worst-case loss less plain loss")
+        right.set(title="worst-case loss less plain loss", ylabel="difference")
         left.legend(frameon=False)
     return figure
 
@@ -184,8 +184,9 @@ def guarantee_plot(shares: pd.DataFrame) -> Figure:
         right.set(title="true loss (dashed: worst case)", ylabel="mean loss")
         right.set_ylim(top=min(1.0, 1.05 * shares["true"].max()))
         for axis in (left, right):
-            axis.set(xscale="log", xlabel="radius")
-        left.legend(frameon=False)
+            plain_log_ticks(axis, "x")
+            axis.set_xlabel("radius")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 
@@ -217,7 +218,8 @@ def schemes_plot(fits: pd.DataFrame) -> Figure:
                 axis.plot(by_m.median(), color=color, marker=".", label=name)
                 axis.fill_between(by_m.min().index, by_m.min(), by_m.max(), color=color, alpha=0.2, lw=0)
                 axis.set_xlabel("binary features m")
-        left.set(yscale="log", title="constraints (log scale)")
-        right.set(title="rounds")
+        plain_log_ticks(left, "y")
+        left.set_ylabel("constraints (log scale)")
+        right.set_ylabel("rounds")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +23,7 @@ from wdrlr.model.separation import most_violated
 from wdrlr.model.threads import threads
 from wdrlr.paper.runtimes import instance
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data
-from wdrlr.plots import TEXT_WIDTH, figure_style
+from wdrlr.plots import TEXT_WIDTH, figure_style, plain_log_ticks, plain_number
 from wdrlr.solvers.column_constraint import solve_column_constraint, solve_monolithic
 
 T = TypeVar("T")
@@ -81,18 +81,28 @@ def describe_bounds(bounds: pd.DataFrame) -> Iterator[str]:
 
 
 def bounds_plot(bounds: pd.DataFrame) -> Figure:
-    """Both bounds less the optimum against the rounds."""
+    """Both bounds against the rounds (above), and the gap between them on a log scale (below)."""
+    gaps = (bounds["upper"] - bounds["lower"]).clip(lower=ACCURACY)
     with figure_style():
         figure, axes = plt.subplots(
-            1, bounds["m"].nunique(), figsize=(TEXT_WIDTH, 2.2), layout="constrained", squeeze=False
+            2, bounds["m"].nunique(), figsize=(TEXT_WIDTH, 3.6), sharex="col", layout="constrained", squeeze=False
         )
-        for axis, (m, of_m) in zip(axes[0], bounds.groupby("m"), strict=True):
-            axis.plot(of_m["round"], of_m["upper"], color="C1", label="upper bound")
-            axis.plot(of_m["round"], of_m["lower"], color="C0", label="lower bound")
-            axis.axhline(of_m["optimum_upper"].iloc[0], color="0.5", lw=0.6, ls=":")
-            axis.set(title=f"m = {m}", xlabel="round")
+        for (above, below), (m, of_m) in zip(axes.T, bounds.assign(gap=gaps).groupby("m"), strict=True):
+            above.plot("round", "upper", "C1.-", data=of_m, markersize=3, label="upper bound")
+            above.plot("round", "lower", "C0.-", data=of_m, markersize=3, label="lower bound")
+            above.axhline(of_m["optimum_upper"].iloc[0], color="0.3", lw=0.8, ls=":", label="optimum")
+            above.set_title(f"m = {m}")
+            below.plot("round", "gap", "C2.-", data=of_m, markersize=3, label="gap")
+            closed, at_most = of_m[of_m["gap"] <= ACCURACY], f"gap of {plain_number(ACCURACY)} or less"
+            below.plot("round", "gap", "C2v", data=closed, mfc="white", markersize=4, label=at_most)
+            plain_log_ticks(below, "y")
+            below.set(xlabel="round", ylim=(ACCURACY / 2, 2 * gaps.max()))
+            below.tick_params(labelleft=bool(below is axes[1, 0]))
+            below.xaxis.set_major_locator(plt.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
         axes[0, 0].set_ylabel("objective")
-        axes[0, 0].legend(frameon=False)
+        axes[1, 0].set_ylabel("gap of the bounds")
+        lines = [line for axis in axes[:, 0] for line in axis.get_legend_handles_labels()[0]]
+        figure.legend(handles=lines, loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 
@@ -168,15 +178,20 @@ def describe_separations(timed: pd.DataFrame) -> Iterator[str]:
 
 
 def separations_plot(timed: pd.DataFrame) -> Figure:
-    """Seconds of Algorithm 2 and of brute force against m."""
+    """Seconds of Algorithm 2 and of brute force against m; p = 2 is dashed with hollow marks, on top of p = 1."""
+    ways = {"seconds": ("Algorithm 2", "C0", "C2"), "brute_force_seconds": ("brute force", "C1", "C3")}
+    below: dict[str, Any] = {"linewidth": 2, "marker": "o", "markersize": 3}
+    above: dict[str, Any] = {"linewidth": 0.8, "linestyle": "--", "marker": "s", "markersize": 5, "mfc": "none"}
     with figure_style():
-        figure, axis = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.4), layout="constrained")
-        for (p, of_p), line in zip(timed.groupby("p"), ("-", "--"), strict=False):
-            axis.plot(of_p["m"], of_p["seconds"], f"C0{line}", marker=".", label=f"Algorithm 2, p = {p:g}")
-            axis.plot(of_p["m"], of_p["brute_force_seconds"], f"C1{line}", marker=".", label=f"brute force, p = {p:g}")
-        axis.set(xscale="log", yscale="log", xlabel="binary features m", ylabel="seconds, 20 samples")
-        axis.set_ylim(bottom=1e-6)
-        axis.legend(frameon=False, fontsize=6, loc="lower right")
+        figure, axis = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.9), layout="constrained")
+        for seconds, (way, *colors) in ways.items():
+            for (p, of_p), look, color in zip(timed.groupby("p"), (below, above), colors, strict=True):
+                label = f"{way}, metric with p = {p:g}"
+                axis.plot("m", seconds, data=of_p, color=color, label=label, **look)
+        for which in ("x", "y"):
+            plain_log_ticks(axis, which)
+        axis.set(xlabel="binary features m", ylabel="seconds, 20 samples")
+        figure.legend(loc="outside lower center", frameon=False, fontsize=6, handlelength=3)
     return figure
 
 
@@ -313,6 +328,7 @@ def cone_plot(compared: pd.DataFrame) -> Figure:
             by_m = compared.groupby("m")[f"{what}_seconds"]
             axis.plot(by_m.median(), color=color, marker=".", label=label)
             axis.fill_between(by_m.min().index, by_m.min(), by_m.max(), color=color, alpha=0.2, lw=0)
-        axis.set(yscale="log", xlabel="binary features m", ylabel="seconds")
+        plain_log_ticks(axis, "y")
+        axis.set(xlabel="binary features m", ylabel="seconds")
         axis.legend(frameon=False)
     return figure

@@ -12,7 +12,7 @@ from wdrlr.model.metric import ground_metric
 from wdrlr.model.problem import Problem, log_loss
 from wdrlr.model.worst_case import worst_case_distribution
 from wdrlr.paper.synthetic import categorical_problem, synthetic_data, true_loss
-from wdrlr.plots import TEXT_WIDTH, figure_style
+from wdrlr.plots import TEXT_WIDTH, figure_style, plain_log_ticks, plain_number
 from wdrlr.solvers.interior_point.method import solve_tailored
 
 N_RESAMPLES = 200
@@ -90,19 +90,29 @@ def describe_rate(needed: pd.DataFrame, n_features: int, share: float, seed: int
     )
 
 
-def rate_plot(needed: pd.DataFrame, share: float, seed: int) -> Figure:
-    """The runs' radii against N, their quantile, and the line fitted to it."""
+def rate_plot(needed: pd.DataFrame, share: float, seed: int, smallest: float) -> Figure:
+    """The runs' radii against N, their quantile, and the line fitted to it.
+
+    Parameters
+    ----------
+    smallest
+        The smallest radius of the fits. Runs that need no more are hollow triangles: what they need may be less still.
+    """
     quantiles, power, _ = fitted_rate(needed, share, seed)
     N = quantiles.index.to_numpy(dtype=float)
     line = np.exp(np.log(quantiles).mean()) * (N / np.exp(np.log(N).mean())) ** power
     with figure_style():
-        figure, axis = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.2), layout="constrained")
-        axis.plot(needed["N"], needed["radius"], ".", color="0.7", markersize=2, label="one run")
+        figure, axis = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.6), layout="constrained")
+        censored = needed["radius"] <= smallest * (1 + 1e-9)  # up to the rounding of a logarithm
+        axis.plot("N", "radius", ".", data=needed[~censored], color="0.7", markersize=2, label="one run")
+        at_most = f"one run, {plain_number(smallest)} or less"
+        axis.plot("N", "radius", "v", data=needed[censored], color="0.5", mfc="none", markersize=4, label=at_most)
         axis.plot(N, quantiles, "C0o", markersize=4, label=f"{100 * share:.0f} % quantile")
         axis.plot(N, line, color="C1", label=f"power {power:.2f}")
-        axis.set(xscale="log", yscale="log", xlabel="samples N", ylabel="radius needed")
-        axis.set_ylim(bottom=1e-4)
-        axis.legend(frameon=False, fontsize=6, loc="lower left")
+        plain_log_ticks(axis, "x", quantiles.index)
+        plain_log_ticks(axis, "y")
+        axis.set(xlabel="samples N", ylabel="radius needed")
+        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=6)
     return figure
 
 
@@ -162,7 +172,9 @@ def consistency_plot(fits: pd.DataFrame) -> Figure:
         left.plot(by_N["true"].mean(), "C0", marker=".", label="true loss")
         right.plot(by_N["distance"].mean(), "C0", marker=".")
         for axis in (left, right):
-            axis.set(xscale="log", yscale="log", xlabel="samples N")
+            plain_log_ticks(axis, "x", list(by_N.groups))
+            plain_log_ticks(axis, "y")
+            axis.set_xlabel("samples N")
         left.set(title="less the smallest true loss", ylabel="loss")
         right.set(title="coefficients", ylabel="distance from the true ones")
         left.legend(frameon=False)
@@ -266,11 +278,13 @@ def growth_plot(growth: pd.DataFrame) -> Figure:
     with figure_style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(TEXT_WIDTH, 2.2), layout="constrained")
         left.plot(growth["distance"], growth["missing"], "C0", marker=".")
-        left.set(xscale="log", yscale="log", title="rate of the supremum less gain of a shift", ylabel="loss a unit")
+        plain_log_ticks(left, "y")
+        left.set(title="rate of the supremum less gain of a shift", ylabel="loss a unit")
         right.plot(growth["distance"], growth["linear"], "C0", marker=".", label="loss / (1 + d)")
         right.plot(growth["distance"], growth["sublinear"], "C1", marker=".", label="loss / (1 + d^0.9)")
-        right.set(xscale="log", title="growth condition, exponents 1 and 0.9", ylabel="ratio")
+        right.set(title="growth condition, exponents 1 and 0.9", ylabel="ratio")
         right.legend(frameon=False)
         for axis in (left, right):
+            plain_log_ticks(axis, "x")
             axis.set_xlabel("distance d of the shift")
     return figure
