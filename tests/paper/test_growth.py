@@ -51,8 +51,8 @@ def test_growth_is_from_the_smallest_to_the_largest_size_that_all_solved(summary
 
 def test_a_size_given_up_says_why(summary):
     counts = growth.count_solved(summary)
-    assert counts.loc[("m", "2", 50, 4), "monolithic"] == "1/3 time limit"
-    assert counts.loc[("m", "2", 20, 4), "monolithic"] == "3/3"
+    assert counts.loc[("m", "2", 50, 4), "monolithic program"] == "1/3 time limit"
+    assert counts.loc[("m", "2", 20, 4), "monolithic program"] == "3/3"
 
 
 def test_a_label_cost_without_rows_is_named_with_the_remedy(summary):

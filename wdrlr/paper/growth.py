@@ -49,7 +49,7 @@ def count_solved(summary: pd.DataFrame) -> pd.DataFrame:
     counts = points["solved"].astype(str) + "/" + points["tried"].astype(str) + " " + points["missing"]
     points = points.assign(counts=counts.str.strip())
     table = points.pivot_table("counts", ["label_cost", "levels", "N", "m"], "solver", aggfunc="first")
-    return table.reindex(columns=list(SOLVERS)).fillna("")
+    return table.reindex(columns=list(SOLVERS)).fillna("").rename(columns=SOLVERS)
 
 
 def describe_scheme(rows: pd.DataFrame, label_cost: str) -> str:
