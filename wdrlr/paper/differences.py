@@ -118,13 +118,14 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     Whether it is likely is a test over all means that it touches, far or near: their mean squared difference, in
     standard errors, must fall, on more data sets and by more than chance explains. It is a one-sided Wilcoxon
     signed-rank test, with one value a data set, as the means of a data set share their splits. The p-values are
-    corrected for the number of changes by the method of Holm (1979). On D data sets p is at least 2^-D: a change that
-    touches few cannot pass.
+    corrected for the number of changes by the method of Holm (1979). On D data sets p is at least 2^-D, so that a
+    change that touches few cannot pass: it is not testable.
 
     Returns
     -------
     DataFrame indexed by variant with the columns reason; likely (whether it may be part of how the printed numbers were
-    made: p_corrected is at most 5 %, and it opens no difference); datasets (how many it touches), p and p_corrected;
+    made: p_corrected is at most 5 %, and it opens no difference); testable; datasets (how many it touches), p and
+    p_corrected;
     far (the number of far means that it was tried on), closes, worsens, near, opens; rms_before and rms_after: the root
     mean square of all differences, in the standard errors of our means; rms_after leaves out the variance of the
     changes themselves, and is nan where that explains all of it.
@@ -159,10 +160,12 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     touched = {name: gain.to_numpy() for name, gain in gains.groupby("variant")}
     p = pd.Series({name: _p_of_gain(touched.get(name, np.empty(0))) for name in judged.index}, dtype=float)
     corrected = by_holm(p)
+    n_touched = np.array([len(touched.get(name, ())) for name in judged.index])
     tests = {
         "reason": [VARIANTS[name].reason for name in judged.index],
         "likely": (corrected <= LEVEL) & (judged["opens"] == 0),
-        "datasets": [len(touched.get(name, ())) for name in judged.index],
+        "testable": 0.5**n_touched * len(judged) <= LEVEL,
+        "datasets": n_touched,
         "p": p,
         "p_corrected": corrected,
     }
@@ -194,8 +197,9 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
     Returns
     -------
     DataFrame with the columns dataset, method, ours, paper, difference_in_se and likely_reason: of the changes that
-    close the difference, the one that leaves the least, with a caveat if it opens or worsens others; or a note that
-    none closes it.
+    close the difference, the one that leaves the least, with a caveat if it opens or worsens others. Where none closes
+    it, it is unexplained; a change is ruled out if more than `FAR` standard errors remain, and open if fewer do, but
+    the change itself may be chance.
     """
     far = summary[summary["difference_in_se"].abs() > FAR]
     judged = judge_variants(compared)
@@ -206,7 +210,10 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
         if tried.empty:
             reasons.append("not tested")
         elif closing.empty:
-            reasons.append(f"none of {', '.join(tried['variant'])} closes it")
+            remains = (tried["remaining_in_se"].abs() > FAR) | (tried["change"] == 0)
+            named = {"ruled out": tried.loc[remains, "variant"], "open": tried.loc[~remains, "variant"]}
+            parts = [f"{kind}: {', '.join(names)}" for kind, names in named.items() if len(names)]
+            reasons.append(f"unexplained; {'; '.join(parts)}")
         else:
             best = closing.iloc[0]
             opens, worsens = judged.loc[best["variant"], ["opens", "worsens"]]

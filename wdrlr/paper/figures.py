@@ -253,9 +253,10 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], setting: Set
             )
             if reason in set(summary["missing"].replace("uncertified", "failed"))
         ]
-        for ls, face, label in (("-", "0.3", "as the paper's"), ("--", "none", "all violated")):
-            of_scheme = {"color": "0.3", "ls": ls, "marker": "^", "mfc": face, "markersize": 4}
-            entries.append(Line2D([], [], **of_scheme, label=f"{label} (bottom left)"))
+        entries += [
+            Line2D([], [], color="0.3", ls=ls, marker="^", mfc=face, markersize=4, label=f"{label} (bottom left)")
+            for ls, face, label in (("-", "0.3", "as the paper's"), ("--", "none", "all violated"))
+        ]
         entries.append(Line2D([], [], color="0.4", lw=0.6, ls=":", label=f"budget of a fit: {setting.time_limit:g} s"))
         figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
     return figure
