@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from wdrlr.paper.differences import chance_of
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.redrawn import (
@@ -13,6 +14,7 @@ from wdrlr.paper.redrawn import (
     count_losses,
     count_margins,
     count_wins,
+    far_by_chance,
     spread,
 )
 from wdrlr.paper.significance import assess_wins, count_claims
@@ -88,6 +90,27 @@ def test_the_methods_stay_paired_when_redrawn():
     errors = np.stack([common + k for k in range(len(NAMES))], axis=1)[None]
     again = Sample(errors, "median", 0.25).redraw(20, np.random.default_rng(0)).levels()
     np.testing.assert_allclose(np.diff(again, axis=1), 1.0)
+
+
+def test_what_chance_makes_far_counts_all_methods_of_a_data_set_together():
+    """Independent data sets, whose methods are all alike: as many are far in the mean, and all of a set at once."""
+    draw = np.random.default_rng(2)
+    common = {name: draw.normal(10.0, 3.0, size=(60, 1)) for name in ("spect", "car", "hiv")}
+    samples = {name: Sample((one + np.zeros(len(NAMES)))[None], "mean", 0.25) for name, one in common.items()}
+    counts = far_by_chance(Splits("table1", pd.DataFrame(), samples, {}), 100)
+    assert set(counts) <= {0, 9, 18, 27} and {0, 9} <= set(counts)
+    expected = chance_of(2.0, pd.Series([60]), "table1")[0]
+    assert counts.mean() / 27 == pytest.approx(expected, abs=0.02)
+    means = {name: {"LR": 10.0} for name in ("spect", "car")}
+    assert far_by_chance(Splits.of(made_up(means, J=20, sd=0.0), "table2"), 20).max() == 0  # no standard error
+
+
+def test_the_standard_errors_are_those_of_the_table():
+    rows = made_up({"spect": {"LR": 10.0}}, J=20, sd=3.0)
+    for table in ("table1", "table2"):
+        shown = summarise_errors(rows, table).set_index("method").loc[NAMES, "standard_error"]
+        (errors,) = Splits.of(rows, table).samples["spect"].standard_errors()
+        np.testing.assert_allclose(errors, shown)
 
 
 def test_losses_are_second_best_and_significant():

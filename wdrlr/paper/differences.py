@@ -231,7 +231,8 @@ def describe_differences(summary: pd.DataFrame, table: str) -> str:
     by_chance = chance_of(FAR, compared["n_splits"], table).sum()
     return (
         f"{n_far} of {n} are more than {FAR:g} of our standard errors from the paper's. Chance alone makes "
-        f"{by_chance:.1f} so, as the printed ones are from {N_SPLITS[table]} random splits themselves."
+        f"{by_chance:.1f} so in the mean, as the printed ones are from {N_SPLITS[table]} random splits themselves, and "
+        "several at a time, as the methods share their splits."
     )
 
 

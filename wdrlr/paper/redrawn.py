@@ -15,7 +15,7 @@ import pandas as pd
 from wdrlr.paper.differences import FAR
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.significance import LEVEL, p_values
-from wdrlr.paper.tables import STATISTICS, select_datasets
+from wdrlr.paper.tables import STATISTICS, median_standard_error, select_datasets
 
 N_REDRAWS = 500
 """Draws of new splits behind a range."""
@@ -48,6 +48,12 @@ class Sample:
     def levels(self) -> np.ndarray:
         """The statistic, shape (draws, methods)."""
         return getattr(np, self.statistic)(self.errors, axis=1)
+
+    def standard_errors(self) -> np.ndarray:
+        """Those of the statistic, as `summarise_errors` has them, shape (draws, methods)."""
+        if self.statistic == "median":
+            return np.apply_along_axis(median_standard_error, 1, self.errors)
+        return self.errors.std(axis=1, ddof=1) / np.sqrt(self.errors.shape[1])
 
     def redraw(self, n: int, rng: np.random.Generator) -> Sample:
         """What other random splits may give, n times, from the only draw that there is.
@@ -118,6 +124,25 @@ class Splits:
             for all_of_them in (self.samples, self.redrawn)
         )
         return replace(self, samples=samples, redrawn=redrawn)
+
+
+def far_by_chance(splits: Splits, n_printed: int) -> np.ndarray:
+    """How many values of a table chance makes `FAR` from those of another one, in each draw, shape (draws,).
+
+    Both tables are of random splits, drawn from ours with replacement, the other one of ``n_printed``. All methods of
+    a data set share their splits, here as in the tables: where chance makes one far, it does so to others.
+    """
+    rng = np.random.default_rng(0)
+    counts = np.zeros(N_REDRAWS, dtype=int)
+    for sample in splits.samples.values():
+        (errors,) = sample.errors
+        ours, printed = (
+            replace(sample, errors=errors[rng.integers(len(errors), size=(N_REDRAWS, n))])
+            for n in (len(errors), n_printed)
+        )
+        se = ours.standard_errors()
+        counts += ((np.abs(ours.levels() - printed.levels()) > FAR * se) & (se > 0)).sum(axis=1)
+    return counts
 
 
 def spread(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -182,7 +182,7 @@ def summarise_runtimes(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     return summary[RUNTIME_COLUMNS]
 
 
-def median_standard_error(values: pd.Series) -> float:
+def median_standard_error(values: pd.Series | np.ndarray) -> float:
     """The standard error of a sample median by Maritz and Jarrett (Biometrika 65, 1978); nan for one value.
 
     With x_(1) <= ... <= x_(n) and W_i the probability of ((i - 1) / n, i / n] under Beta((n + 1) / 2, (n + 1) / 2),
