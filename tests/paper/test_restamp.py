@@ -1,8 +1,12 @@
+import random
+
 import pytest
 
+from wdrlr.paper import scheme_runtimes
 from wdrlr.paper.cells import plan_cells, run_cells
-from wdrlr.paper.restamp import cell_of, differing, main, restamp
+from wdrlr.paper.restamp import cell_of, differing, draw_sample, main, restamp
 from wdrlr.paper.results import RESULTS, versions
+from wdrlr.paper.scheme_runtimes import SCHEME_RUNTIMES, scheme_rows
 from wdrlr.paper.variants import VARIANTS
 
 OLD = versions().replace("wdrlr=", "wdrlr=0+")
@@ -40,7 +44,7 @@ def test_rows_that_come_out_the_same_get_the_new_versions(stored):
 def test_one_that_differs_keeps_all_as_they_are(stored):
     folder, _ = stored
     before = rows_in(folder)
-    RESULTS.save(folder, [before[0] | {"objective": before[0]["objective"] + 1e-12}])
+    RESULTS.save(folder, [before[0] | {"objective": before[0]["objective"] + 1e-8}])
     files = {path: path.read_text() for path in folder.glob("*.csv")}
     with pytest.raises(RuntimeError, match=r"1 of 3 rows computed anew differ.*\['objective'\]"):
         main(["--results-dir", str(folder), "--rows", "3"])
@@ -51,3 +55,42 @@ def test_a_variant_that_is_gone_is_named(stored):
     folder, _ = stored
     with pytest.raises(ValueError, match="no variant 'gone', of which hayes-roth has rows"):
         cell_of(rows_in(folder)[0] | {"protocol": "code-gone"})
+
+
+def test_last_digits_of_objectives_may_differ_and_nothing_else_may(stored):
+    row = rows_in(stored[0])[0]
+    assert differing(row, row | {"objective": row["objective"] + 1e-12, "seconds": 9.0}) == []
+    assert differing(row, row | {"objective": row["objective"] + 1e-8}) == ["objective"]
+    assert differing(row, row | {"test_error": row["test_error"] + 1e-12}) == ["test_error"]
+
+
+def test_the_sample_has_each_method_on_each_data_set_and_each_change():
+    rows = [
+        {"dataset": dataset, "method": method, "protocol": protocol, "split": split}
+        for dataset in ("spect", "car")
+        for method in ("LR", "PI")
+        for protocol in ("code", "paper", "code-folds")
+        for split in range(5)
+    ]
+    sample = draw_sample(rows, 0, random.Random(0))
+    assert {(row["dataset"], row["method"]) for row in sample} == {
+        (d, m) for d in ("spect", "car") for m in ("LR", "PI")
+    }
+    assert {row["protocol"] for row in sample} == {"code", "paper", "code-folds"} and len(sample) <= 7
+    more = draw_sample(rows, 20, random.Random(0))
+    assert len(more) == 20 and len({id(row) for row in more}) == 20
+
+
+def test_rows_of_algorithm_1_are_restamped_too(tmp_path):
+    cells = plan_cells(["hayes-roth"], ["DRO_kappa_1"], n_splits=1)
+    rows = run_cells(cells, tmp_path, backend="sequential")
+    scheme_rows(rows, tmp_path, time_limit=60.0, compute_missing=True)
+    (path,) = tmp_path.glob("algorithm1_*.csv")
+    (row,) = SCHEME_RUNTIMES.read(path)
+    now = versions(scheme_runtimes.STAMPED_HERE)
+    SCHEME_RUNTIMES.save(tmp_path, [row | {"versions": now.replace("wdrlr=", "wdrlr=0+")}])
+    assert restamp(tmp_path, 0) == 1
+    assert SCHEME_RUNTIMES.read(path) == [row]
+    SCHEME_RUNTIMES.save(tmp_path, [row | {"rounds": row["rounds"] + 1, "versions": OLD}])
+    with pytest.raises(RuntimeError, match=r"1 of 1 rows computed anew differ.*\['rounds'\]"):
+        restamp(tmp_path, 0)

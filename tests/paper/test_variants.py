@@ -8,17 +8,8 @@ from wdrlr.estimators.formulation import Formulation
 from wdrlr.model.objective import objective
 from wdrlr.paper.baselines import dummies_as_numbers
 from wdrlr.paper.cells import run_cell
-from wdrlr.paper.methods import METHODS
-from wdrlr.paper.printed import published_values
-from wdrlr.paper.variants import (
-    MOST_SPLITS,
-    ONLY_ON,
-    STOPS,
-    VARIANTS,
-    VARIANTS_OF,
-    dummies_at_half_distance,
-    plan_trials,
-)
+from wdrlr.paper.trials import VARIANTS_OF, plan_trials
+from wdrlr.paper.variants import STOPS, VARIANTS, dummies_at_half_distance
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": pd.Categorical(RNG.choice(list("pqr"), 60)), "b": pd.Categorical(RNG.choice(list("st"), 60))})
@@ -28,33 +19,6 @@ UNIT = {"coding": "pm1", "metric_scale": "unit", "coef_bound": 100.0}
 
 def posed(X=X, y=y, **fields):
     return Formulation(**{"label_cost": 1.0} | fields).fit(X, y.astype(float), np.ones(len(y)))
-
-
-def test_changes_and_data_sets_are_known():
-    assert {name for names in VARIANTS_OF.values() for name in names} == set(VARIANTS)
-    assert set(VARIANTS_OF) == {name.split("_")[0] for name in METHODS}
-    assert set(ONLY_ON) <= set(VARIANTS)
-    printed = set(published_values("table1")["dataset"])
-    assert {*MOST_SPLITS, *(name for names in ONLY_ON.values() for name in names)} <= printed
-
-
-def test_a_plan_has_the_standard_cells_and_each_change_of_them():
-    standard, variants = plan_trials("monks-3", 2, 5)
-    assert [cell.key for cell in standard] == [
-        ("monks-3", "code", method, 5, 1e-6, "tailored", split) for split in range(2) for method in METHODS
-    ]
-    of_pi = [cell.protocol.name for cell in variants if cell.method.name == "PI"]
-    assert of_pi == 2 * [f"code-{name}" for name in VARIANTS_OF["PI"]]
-    assert len({cell.key for cell in [*standard, *variants]}) == len(standard) + len(variants)
-    assert not any(cell.protocol.name == "code-stopped" for cell in variants)
-    with pytest.raises(ValueError, match="unknown data set 'annealing'; choose 'all' or one of breast-cancer"):
-        plan_trials("annealing", 2, 0)
-
-
-def test_what_takes_longest_is_tried_on_fewer_splits():
-    standard, variants = plan_trials("audiology", 100, 0)
-    assert {cell.split for cell in [*standard, *variants]} == set(range(MOST_SPLITS["audiology"]))
-    assert any(cell.protocol.name == "code-stopped" for cell in variants)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -84,7 +48,9 @@ def test_a_change_changes_what_it_says_and_nothing_else(name):
         **{f"stop-{tol:g}": {"tol"} for tol in STOPS},
     }
     assert {key for key in after if before[key] != after[key]} == expected.get(name, set())
-    assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (name in ("grid", "twice"))
+    assert (cell.method.grid(cell.protocol) != standard.method.grid(standard.protocol)) == (
+        name in ("grid", "twice", "radius-0")
+    )
     assert cell.protocol.bounded_at_0 == (name == "box-at-0")
     assert (cell.protocol.ties != standard.protocol.ties) == (name == "ties")
     assert cell.protocol.keep_order == (name == "folds")

@@ -522,8 +522,8 @@ CLAIMS = (
         judge_losses,
         *("significance", "By how much do the proposed methods win?"),
     ),
-    _group_claim("best of the unregularised", {"LR": 3, "DRO_kappa_1": 5, "DRO_kappa_m": 11}, "21 / 36 / 79"),
-    _group_claim("best of the regularised", {"r-LR": 2, "r-DRO_kappa_1": 8, "r-DRO_kappa_m": 8}, "14 / 57 / 57"),
+    _group_claim("best of the unregularized", {"LR": 3, "DRO_kappa_1": 5, "DRO_kappa_m": 11}, "21 / 36 / 79"),
+    _group_claim("best of the regularized", {"r-LR": 2, "r-DRO_kappa_1": 8, "r-DRO_kappa_m": 8}, "14 / 57 / 57"),
     _group_claim("best of the numerical", {"MT_kappa_1": 6, "MT_kappa_m": 8, "PI": 2}, "42 / 57 / 14"),
     Claim(
         "PI is weak: it has the largest error of all nine",

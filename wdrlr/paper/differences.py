@@ -10,7 +10,8 @@ from scipy.stats import wilcoxon
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.significance import LEVEL
-from wdrlr.paper.variants import STANDARD, VARIANTS, plan_trials
+from wdrlr.paper.trials import plan_trials
+from wdrlr.paper.variants import STANDARD, VARIANTS
 
 FAR = 2.0
 """A mean is far from the paper's if they differ by more than this many of our standard errors."""

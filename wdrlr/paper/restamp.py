@@ -1,25 +1,41 @@
 """Give stored rows the versions in use, if these compute the same: ``python -m wdrlr.paper.restamp``.
 
 A change of code that can move no digit still changes the stamp of the sources (`wdrlr.paper.results.versions`). Instead
-of computing all rows anew, a sample of them is, at least one a file. Only if each is the same in every column but its
-seconds do all rows get the new versions.
+of computing all rows anew, a sample of them is: at least one of each method on each data set, one of each change of
+`wdrlr.paper.variants`, and one of Algorithm 1 (`wdrlr.paper.scheme_runtimes`) on each data set. Only if each is the
+same do all rows get the new versions.
 """
 
 import argparse
 import random
 from collections.abc import Sequence
+from math import isclose
 from pathlib import Path
 
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_limits
+
 from wdrlr.extras import required
+from wdrlr.paper import scheme_runtimes
 from wdrlr.paper.cells import Cell, plan_cells, run_cell
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import results_folder
 from wdrlr.paper.results import RESULTS, versions
-from wdrlr.paper.store import Row
+from wdrlr.paper.scheme_runtimes import SCHEME_RUNTIMES, run_scheme
+from wdrlr.paper.store import Row, Table
 from wdrlr.paper.variants import VARIANTS
 
-FREE = ("seconds", "solver_seconds", "identification_seconds", "cv_seconds", "versions")
+FREE = (
+    *("seconds", "solver_seconds", "identification_seconds", "cv_seconds"),
+    *("lr_seconds", "tailored_seconds", "machine", "versions"),
+)
 """The columns that may differ."""
+
+ROUNDED = ("objective", "gap", "tailored_objective")
+"""The columns whose last digits another processor may round otherwise."""
+
+REPEATABLE = 20.0
+"""Seconds: a fit by Algorithm 1 that took longer is not in the sample."""
 
 
 def cell_of(row: Row) -> Cell:
@@ -47,12 +63,18 @@ def cell_of(row: Row) -> Cell:
 
 
 def differing(row: Row, anew: Row) -> list[str]:
-    """The columns in which two rows of a cell differ, but for those of `FREE`."""
-    return [name for name, value in row.items() if name not in FREE and repr(value) != repr(anew[name])]
+    """The columns in which two rows of a cell differ, but for those of `FREE` and the last digits of `ROUNDED`."""
+    return [
+        name
+        for name, value in row.items()
+        if name not in FREE
+        and repr(value) != repr(anew[name])
+        and not (name in ROUNDED and isclose(value, anew[name], rel_tol=1e-9, abs_tol=1e-10))
+    ]
 
 
-def restamp(folder: Path, n_rows: int, seed: int = 0) -> int:
-    """Compute `n_rows` of the rows with other versions anew, or one a file if that is more, and restamp them all.
+def restamp(folder: Path, n_rows: int, seed: int = 0, n_jobs: int = 1) -> int:
+    """Compute `n_rows` of the rows with other versions anew, or more if the sample needs them, and restamp them all.
 
     Returns
     -------
@@ -68,26 +90,43 @@ def restamp(folder: Path, n_rows: int, seed: int = 0) -> int:
         If a package of the extra "notebooks" is not installed.
     """
     tqdm = required("tqdm.auto", "restamp", "notebooks").tqdm
-    paths = sorted(path for name in METHODS for path in folder.glob(f"*_{name}_seed*.csv"))  # not those of Figure 2
-    files = {path: RESULTS.read(path) for path in paths}
-    older = {path: [row for row in rows if row["versions"] != versions()] for path, rows in files.items()}
-    older = {path: rows for path, rows in older.items() if rows}
-    every = [row for rows in older.values() for row in rows]
-    draw = random.Random(seed)
-    sample = [draw.choice(rows) for rows in older.values()]
-    rest = [row for row in every if not any(row is drawn for drawn in sample)]
-    sample += draw.sample(rest, min(len(rest), max(0, n_rows - len(sample))))
+    now, now_scheme = versions(), versions(scheme_runtimes.STAMPED_HERE)
+    older = _rows_of_others(RESULTS, folder, [f"*_{name}_seed*.csv" for name in METHODS], now)
+    older_scheme = _rows_of_others(SCHEME_RUNTIMES, folder, ["algorithm1_*.csv"], now_scheme)
+    sample = draw_sample(older, n_rows, random.Random(seed))
+    by_scheme = {row["dataset"]: row for row in older_scheme if row["seconds"] < REPEATABLE}
+    tasks = [(row, delayed(run_cell)(*cell_of(row))) for row in sample]
+    tasks += [(row, delayed(run_scheme)(row, row["time_limit"])) for row in by_scheme.values()]
     moved = []
-    for row in tqdm(sample, unit="row"):
-        columns = differing(row, run_cell(*cell_of(row)))
-        if columns:
-            moved.append(f"{row['dataset']}, {row['protocol']}, {row['method']}, split {row['split']}: {columns}")
+    with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
+        found = Parallel(n_jobs=n_jobs, return_as="generator")(task for _, task in tasks)
+        for (row, _), anew in zip(tasks, tqdm(found, total=len(tasks), unit="row"), strict=True):
+            if columns := differing(row, anew):
+                moved.append(f"{row['dataset']}, {row['protocol']}, {row['method']}, split {row['split']}: {columns}")
     if moved:
         raise RuntimeError(
-            f"{len(moved)} of {len(sample)} rows computed anew differ, so all must be: {'; '.join(moved)}"
+            f"{len(moved)} of {len(tasks)} rows computed anew differ, so all must be: {'; '.join(moved)}"
         )
-    RESULTS.save(folder, [row | {"versions": versions()} for row in every])
-    return len(every)
+    RESULTS.save(folder, [row | {"versions": now} for row in older])
+    SCHEME_RUNTIMES.save(folder, [row | {"versions": now_scheme} for row in older_scheme])
+    return len(older) + len(older_scheme)
+
+
+def _rows_of_others(store: Table, folder: Path, patterns: Sequence[str], now: str) -> list[Row]:
+    """The rows with other versions than these in the files of a store."""
+    rows = [row for name in patterns for path in sorted(folder.glob(name)) for row in store.read(path)]
+    return [row for row in rows if row["versions"] != now]
+
+
+def draw_sample(rows: Sequence[Row], n_rows: int, draw: random.Random) -> list[Row]:
+    """One row of each method on each data set and one of each protocol and change, then others up to `n_rows`."""
+    shuffled = draw.sample(rows, len(rows))
+    of_each = {("protocol", row["protocol"]): row for row in shuffled}
+    of_each |= {(row["dataset"], row["method"]): row for row in shuffled}
+    sample = list({id(row): row for row in of_each.values()}.values())
+    taken = set(map(id, sample))
+    rest = [row for row in shuffled if id(row) not in taken]
+    return sample + rest[: max(0, n_rows - len(sample))]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -95,8 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results-dir", default="", help="the folder of the rows; default: the project's")
     parser.add_argument("--rows", type=int, default=100, help="how many rows to compute anew")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     given = parser.parse_args(arguments)
-    count = restamp(results_folder(given.results_dir), given.rows, given.seed)
+    count = restamp(results_folder(given.results_dir), given.rows, given.seed, given.jobs)
     print(f"{count} rows have the versions in use now.")
 
 

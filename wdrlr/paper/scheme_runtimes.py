@@ -4,7 +4,6 @@ Rows are kept in one csv file for each protocol and seed, and saved after every 
 resumes where it stopped.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +94,7 @@ def scheme_rows(rows: pd.DataFrame, folder: Path, *, time_limit: float, compute_
         with threadpool_limits(1):
             timed(runtimes.instance("1", "2", 12, 2, 0, 0.01, 0), "algorithm1", Setting())  # imports
             for key in tqdm(missing, unit="fit"):
-                stored[key] = _run(dict(zip(KEY, key, strict=True)), time_limit)
+                stored[key] = run_scheme(dict(zip(KEY, key, strict=True)), time_limit)
                 SCHEME_RUNTIMES.save(folder, [stored[key]])
     kept = SCHEME_RUNTIMES.to_frame(stored[key] for key in keys if key in stored)
     if message := other_versions(kept, STAMPED_HERE):
@@ -103,12 +102,16 @@ def scheme_rows(rows: pd.DataFrame, folder: Path, *, time_limit: float, compute_
     return kept
 
 
-def _run(key: Row, time_limit: float) -> Row:
-    """The row of a fit: LR and this fit by the tailored solver, the fastest of three each, and by Algorithm 1."""
+def run_scheme(key: Row, time_limit: float) -> Row:
+    """The row of a fit, by its entries of `KEY`: LR and the fit by the tailored solver, the fastest of three each, and
+    the fit by Algorithm 1."""
     setting = Setting(tol=key["tol"], time_limit=time_limit, conic_solver=key["conic_solver"])
     lr, problem = _posed(key, "LR", (0.0, 0.0)), _posed(key, key["method"], (key["radius"], key["gamma"]))
-    of_lr, tailored = (_fastest([timed(one, "tailored", setting) for _ in range(3)]) for one in (lr, problem))
-    row = key | timed(problem, "algorithm1", setting)
+    of_lr, tailored = (
+        min((timed(one, "tailored", setting) for _ in range(3)), key=lambda row: row["seconds"])
+        for one in (lr, problem)
+    )
+    row = {name: key[name] for name in KEY} | timed(problem, "algorithm1", setting)
     row |= {"lr_seconds": of_lr["seconds"], "tailored_seconds": tailored["seconds"]}
     row |= {"tailored_objective": tailored["objective"], "versions": versions(STAMPED_HERE)}
     return {name: row[name] for name in COLUMNS}
@@ -120,10 +123,6 @@ def _posed(key: Row, name: str, point: tuple[float, float]) -> Problem:
     training, _ = both_parts(key["dataset"], protocol, method, key["split"], key["seed"])
     posed = method.formulation(protocol).fit(*training, np.ones(len(training.y)))
     return method.at(protocol, posed.problem, *point)
-
-
-def _fastest(rows: Sequence[Row]) -> Row:
-    return min(rows, key=lambda row: row["seconds"])
 
 
 def summarise_scheme(rows: pd.DataFrame, table: str) -> pd.DataFrame:

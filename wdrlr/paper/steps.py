@@ -28,7 +28,8 @@ from wdrlr.paper.tables import (
     summarise_runtimes,
     to_html,
 )
-from wdrlr.paper.variants import STANDARD, plan_trials
+from wdrlr.paper.trials import plan_trials
+from wdrlr.paper.variants import STANDARD
 from wdrlr.plots import save_figure
 
 
@@ -202,12 +203,15 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
 
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
-    """Show where our errors agree with the paper's and where they do not, with the likely reason."""
+    """Show where our errors agree with the paper's and where they do not, with the likely reason if one was looked for."""
     print(describe_differences(summary, experiment.table))
     display(labelled(differences_in_se(summary)))
     compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
+    table = explained(summary, compared)
+    if not compared["dataset"].isin(summary["dataset"]).any():
+        table = table.drop(columns="likely reason")
     with pd.option_context("display.max_colwidth", None):
-        display(labelled(explained(summary, compared)))
+        display(labelled(table))
 
 
 def explained(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 The paper and its authors' public code leave a few choices open. Each is one `Variant`, whose cells are cells like any
 other (`wdrlr.paper.cells`), under a separate protocol name, so that their rows are stored and resumed like all others.
-`wdrlr.paper.differences` compares them.
+`wdrlr.paper.trials` says which is tried where, and `wdrlr.paper.differences` compares them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,16 +12,12 @@ import numpy as np
 
 from wdrlr.model.problem import Problem
 from wdrlr.paper.baselines import dummies_as_numbers, profile_penalty
-from wdrlr.paper.cells import Cell, plan_cells
-from wdrlr.paper.printed import published_values
+from wdrlr.paper.cells import Cell
 from wdrlr.paper.protocols import PROTOCOLS, RADII
 from wdrlr.paper.solver_ends import RESIDUE, SHARED, STOPPED, STOPPED_AFTER, STOPPED_FROM
 
 STANDARD = "code"
 """The protocol that is varied."""
-
-MOST_SPLITS = {"kr-vs-kp": 5, "splice": 5, "hiv": 5, "audiology": 10}
-"""On how many splits the changes are tried at most where a split takes longest."""
 
 STOPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-8)
 """Gaps at which LR stops, in place of 1e-6."""
@@ -63,22 +59,6 @@ class Variant:
         return cell._replace(protocol=protocol, method=replace(cell.method, **self.method), **self.cell)
 
 
-_RESIDUE = tuple(solver.name for solver in RESIDUE.values())
-_BALL = (*_RESIDUE, "shared", "ties", "folds", "grid", "metric")
-
-VARIANTS_OF = {
-    "LR": ("shared", *(f"stop-{tol:g}" for tol in STOPS)),
-    "r-LR": (*_RESIDUE, "ties", "folds", "grid", "twice", "intercept", "coding"),
-    "DRO": (*_BALL, "levels", "box", "box-at-0", "stopped"),
-    "r-DRO": ("ties", "folds", "levels", "intercept"),
-    "MT": (*_BALL, "half"),
-    "PI": (*_RESIDUE, "PI-intercept", "PI-coding", "PI-half"),
-}
-"""The changes tried on each kind of method, whatever its kappa."""
-
-ONLY_ON = {"stopped": ("audiology",)}
-"""The data sets on which a change is tried; others are tried on all."""
-
 VARIANTS = {
     variant.name: variant
     for variant in (
@@ -97,6 +77,9 @@ VARIANTS = {
             STOPPED.name,
             f"from radius {STOPPED_FROM:g} on, Algorithm 1 stops after {STOPPED_AFTER} rounds",
             method={"solver": STOPPED},
+        ),
+        Variant(
+            "radius-0", "no fit at a radius above 0 ended in time, which leaves logistic regression", {"radii": (0.0,)}
         ),
         Variant("ties", "ties in the cross-validation go to the smallest penalty and radius", {"ties": "smallest"}),
         Variant("folds", "the folds are much the same in all splits, as in the authors' code", {"keep_order": True}),
@@ -120,34 +103,3 @@ VARIANTS = {
     )
 }
 """The changes by name."""
-
-
-def plan_trials(dataset: str, n_splits: int, seed: int) -> tuple[list[Cell], list[Cell]]:
-    """The cells of the standard setting, and those of its variants, of one data set of Table 1 or "all".
-
-    Data sets of `MOST_SPLITS` have fewer splits, if they would have more than that.
-
-    Raises
-    ------
-    ValueError
-        If the data set is not one of Table 1, or a number is out of range.
-    """
-    known = list(published_values("table1")["dataset"].unique())
-    if dataset not in ("all", *known):
-        raise ValueError(f"unknown data set {dataset!r}; choose 'all' or one of {', '.join(known)}")
-    standard = [
-        cell
-        for name in (known if dataset == "all" else [dataset])
-        for cell in plan_cells(
-            *([name], ["all"]),
-            n_splits=min(n_splits, MOST_SPLITS.get(name, n_splits)),
-            seed=seed,
-            protocol=STANDARD,
-        )
-    ]
-    return standard, [
-        VARIANTS[name].of(cell)
-        for cell in standard
-        for name in VARIANTS_OF[cell.method.name.split("_")[0]]
-        if cell.dataset in ONLY_ON.get(name, (cell.dataset,))
-    ]

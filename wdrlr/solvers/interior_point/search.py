@@ -78,7 +78,7 @@ def _first_length(instance: Instance, at: Iterate, step: Step) -> float:
     slack = np.where(slack > 0, slack, at.limits.slack)
     hard, lam = np.ones(len(slack), bool), at.theta[-1]
     hard[: instance.tops.n_rows] = instance.tops.firm & (at.limits.multiplier[: instance.tops.n_rows] > 0)
-    length = min(1.0, instance.settings.before_wall * kernels.longest(slack, step.limits.slack, hard))
+    length = instance.settings.before_wall * kernels.longest(slack, step.limits.slack, hard)
     if length * step.theta[-1] < -instance.settings.lam_fall * lam:
         length = -instance.settings.lam_fall * lam / step.theta[-1]
     return length
