@@ -203,7 +203,7 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
 
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
-    """Show where our errors agree with the paper's and where they do not, with the likely reason if one was looked for."""
+    """Show where our errors agree with the paper's and where they do not, and the likely reason, if looked for."""
     print(describe_differences(summary, experiment.table))
     display(labelled(differences_in_se(summary)))
     compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
