@@ -71,6 +71,7 @@ def test_only_splits_that_both_have_are_paired(tried):
     assert set(compare_variants(rows, few)["n_splits"]) == {3}
     assert compare_variants(rows, variants[variants["split"] >= 19]).empty
     assert compare_variants(rows[:0], variants).empty
+    assert judge_variants(compare_variants(rows[:0], variants)).empty
 
 
 def on_all(change, methods=("PI",), name="code-PI-coding"):

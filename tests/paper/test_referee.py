@@ -50,7 +50,7 @@ def test_claims_judged_under_a_protocol_are_counted():
     of_all = judged()
     of_all.loc[1:2, "verdict_paper"] = [HOLDS, FAILS]
     assert list(referee.count_verdicts(of_all))[1] == (
-        "As in the paper's text, 1 of 3 claims hold, 1 fail, 1 are not computed."
+        "As in the paper's text, 1 of 3 claims hold, 1 fail, 1 not computed."
     )
 
 

@@ -77,8 +77,8 @@ def _ratio(value: float, unit: float) -> float:
 
 def p_of_change(compared: pd.DataFrame) -> pd.Series:
     """p-values of the changes in a mean, by the two-sided t-test on paired splits; 1 for a change of 0."""
-    change, se = compared["change"].abs(), compared["change_se"]
-    p = 2 * student.sf(change / se.where(se > 0), compared["n_splits"] - 1)
+    change, se, n_splits = (compared[name].astype(float) for name in ("change", "change_se", "n_splits"))
+    p = 2 * student.sf(change.abs() / se.where(se > 0), n_splits - 1)
     return pd.Series(p, index=compared.index).where(se > 0, (change == 0).astype(float))
 
 

@@ -25,7 +25,7 @@ from wdrlr.paper.printed import N_SPLITS
 from wdrlr.paper.tables import label_of
 from wdrlr.paper.variants import VARIANTS
 
-OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "are undecided", NOT_COMPUTED: "are not computed"}
+OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "undecided", NOT_COMPUTED: "not computed"}
 IS = {HOLDS: "holds", IN_PART: "holds in part", FAILS: "fails", UNDECIDED: "is undecided"}
 
 
