@@ -121,7 +121,7 @@ def test_differences_computes_the_changes_and_judges_them(tmp_path, monkeypatch)
     assert set(compared["n_splits"]) == {2}
     output = "\n".join(str(cell.get("outputs")) for cell in notebook.cells)
     assert f"{2 * len(compared)} of {2 * len(compared)} cells of the variants done." in output
-    assert "chance alone makes" in output and "likely for all means at once" in output
+    assert "Chance alone makes" in output and "likely for all means at once" in output
 
 
 def test_differences_with_rows_of_the_standard_setting_alone_stops_before_it_writes(tmp_path, monkeypatch):
