@@ -58,8 +58,8 @@ def test_the_printed_means_support_what_the_text_counts_from_them():
     assert [found[text].verdict for text in list(found)[:2]] == [HOLDS, HOLDS]
     assert [found[text].ours for text in list(found)[:2]] == ["12 of 14", "9 of 14"]
     assert found["PI is weak: it has the largest error of all nine"].ours == "11 of 14"
-    unregularised = found["LR / DRO (κ = 1) / DRO (κ = m) best of the unregularised"]
-    assert unregularised == ("3 / 5 / 9 of 14", IN_PART, "other splits: 3 to 3 / 5 to 5 / 9 to 9")  # 79 % are 11
+    unregularized = found["LR / DRO (κ = 1) / DRO (κ = m) best of the unregularized"]
+    assert unregularized == ("3 / 5 / 9 of 14", IN_PART, "other splits: 3 to 3 / 5 to 5 / 9 to 9")  # 79 % are 11
     assert found["r-LR / r-DRO (κ = 1) / r-DRO (κ = m) best of the regularised"].verdict == HOLDS
 
 
@@ -273,8 +273,8 @@ def test_a_notebook_ends_with_the_claims_on_its_table():
     judged = claims.of_rows(printed_rows(), "table1")
     wins = f"{CLAIMS[0].text} (printed: 12 of 14; here: 12 of 14)"
     assert judged[wins] and not any("Seconds" in text for text in judged)
-    unregularised = [holds for text, holds in judged.items() if "unregularised (" in text and ", in part: " in text]
-    assert unregularised == [False]
+    unregularized = [holds for text, holds in judged.items() if "unregularized (" in text and ", in part: " in text]
+    assert unregularized == [False]
     some = printed_rows()
     assert claims.of_rows(some[some["dataset"] != "spect"], "table1") == {}
 
