@@ -60,7 +60,7 @@ def test_the_printed_means_support_what_the_text_counts_from_them():
     assert found["PI is weak: it has the largest error of all nine"].ours == "11 of 14"
     unregularized = found["LR / DRO (κ = 1) / DRO (κ = m) best of the unregularized"]
     assert unregularized == ("3 / 5 / 9 of 14", IN_PART, "other splits: 3 to 3 / 5 to 5 / 9 to 9")  # 79 % are 11
-    assert found["r-LR / r-DRO (κ = 1) / r-DRO (κ = m) best of the regularised"].verdict == HOLDS
+    assert found["r-LR / r-DRO (κ = 1) / r-DRO (κ = m) best of the regularized"].verdict == HOLDS
 
 
 def test_wins():
