@@ -191,12 +191,9 @@ def judge_averages(splits: Splits) -> Finding:
     ours, again = (values / len(splits.samples) for values in splits.tally(Sample.levels))
     states, ranges = [], []
     for plain in ("LR", "r-LR"):
-        column = NAMES.index(plain)  # its two DRO come after it
-        lead, leads = (
-            values[..., column] - values[..., [column + 1, column + 2]].min(axis=-1) for values in (ours, again)
-        )
+        lead, leads = (_lead_over(plain, values) for values in (ours, again))
         low, high = map(float, spread(leads))
-        states.append(reaches(lead, high, 0.0))
+        states.append(reaches(float(lead), high, 0.0))
         ranges.append(f"{low:+.2f} to {high:+.2f}")
     best, second = ours.argsort()[:2]
     return Finding(
@@ -209,13 +206,19 @@ def judge_averages(splits: Splits) -> Finding:
     )
 
 
+def _lead_over(plain: str, means: np.ndarray) -> np.ndarray:
+    """By how much the better of its two robust models, which come after it in the last axis, is below LR or r-LR."""
+    column = NAMES.index(plain)
+    return means[..., column] - means[..., [column + 1, column + 2]].min(axis=-1)
+
+
 def _without_the_weightiest(splits: Splits) -> str:
     """DRO's lead over LR, and the best mean, without the data set on which that lead depends most."""
     levels = {name: sample.levels()[0] for name, sample in splits.samples.items()}
-    total, n = np.sum([*levels.values()], axis=0), len(levels) - 1
-    means = {name: (total - of_one) / n for name, of_one in levels.items()}
-    leads = {name: mean[0] - mean[[1, 2]].min() for name, mean in means.items()}
-    whole = (total / len(levels))[0] - (total / len(levels))[[1, 2]].min()
+    total = np.sum([*levels.values()], axis=0)
+    means = {name: (total - of_one) / (len(levels) - 1) for name, of_one in levels.items()}
+    leads = {name: float(_lead_over("LR", mean)) for name, mean in means.items()}
+    whole = _lead_over("LR", total / len(levels))
     name = max(leads, key=lambda name: abs(leads[name] - whole))
     best = means[name].argmin()
     return f"without {name}, DRO leads by {leads[name]:.2f}, and {label_of(NAMES[best])} is best"

@@ -10,7 +10,7 @@ from scipy.stats import wilcoxon
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.significance import LEVEL
-from wdrlr.paper.trials import plan_trials
+from wdrlr.paper.trials import kind_of, plan_trials
 from wdrlr.paper.variants import STANDARD, VARIANTS
 
 FAR = 2.0
@@ -99,7 +99,7 @@ def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
     ]
     shown = compared.assign(
         text=text,
-        kind=compared["method"].str.partition("_")[0],
+        kind=compared["method"].map(kind_of),
         **{"difference in s.e.": compared["difference_in_se"].map("{:+.1f}".format)},
     )
     index = ["dataset", "method", "difference in s.e."]
@@ -126,10 +126,9 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame indexed by variant with the columns reason; likely (whether it may be part of how the printed numbers were
     made: p_corrected is at most 5 %, and it opens no difference); testable; datasets (how many it touches), p and
-    p_corrected;
-    far (the number of far means that it was tried on), closes, worsens, near, opens; rms_before and rms_after: the root
-    mean square of all differences, in the standard errors of our means; rms_after leaves out the variance of the
-    changes themselves, and is nan where that explains all of it.
+    p_corrected; far (the number of far means that it was tried on), closes, worsens, near, opens; rms_before and
+    rms_after: the root mean square of all differences, in the standard errors of our means; rms_after leaves out the
+    variance of the changes themselves, and is nan where that explains all of it.
     """
     compared = compared[compared["se"] > 0]  # without a standard error nothing is far or near
     moved = _is_clear(compared)
@@ -148,8 +147,7 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
             "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / compared["se"] ** 2,
         }
     )
-    gains = marks.assign(gain=marks["rms_before"] - marks["rms_after"])
-    gains = gains.groupby(["variant", "dataset"], sort=False)["gain"].mean().loc[lambda gain: gain != 0]
+    marks["gain"] = marks["rms_before"] - marks["rms_after"]
     by_variant = marks.groupby("variant", sort=False)
     judged = (
         by_variant[["far", "closes", "worsens", "near", "opens"]]
@@ -158,10 +156,11 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     )
     squares = judged[["rms_before", "rms_after"]]
     judged[["rms_before", "rms_after"]] = np.sqrt(squares.where(squares >= 0))
-    touched = {name: gain.to_numpy() for name, gain in gains.groupby("variant")}
-    p = pd.Series({name: _p_of_gain(touched.get(name, np.empty(0))) for name in judged.index}, dtype=float)
+    gains = {name: of_one.groupby("dataset", sort=False)["gain"].mean() for name, of_one in by_variant}
+    touched = [gains[name][gains[name] != 0] for name in judged.index]
+    p = pd.Series(map(_p_of_gain, touched), index=judged.index, dtype=float)
     corrected = by_holm(p)
-    n_touched = np.array([len(touched.get(name, ())) for name in judged.index])
+    n_touched = np.array([len(of_one) for of_one in touched])
     tests = {
         "reason": [VARIANTS[name].reason for name in judged.index],
         "likely": (corrected <= LEVEL) & (judged["opens"] == 0),
@@ -173,8 +172,8 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(tests, index=judged.index), judged], axis=1)
 
 
-def _p_of_gain(gains: np.ndarray) -> float:
-    """p-value of the test that the gains, shape (data sets,), are no larger than losses; 1 if there are none."""
+def _p_of_gain(gains: pd.Series) -> float:
+    """p-value of the test that the gains, one a data set, are no larger than losses; 1 if there are none."""
     return float(wilcoxon(gains, alternative="greater").pvalue) if len(gains) else 1.0
 
 

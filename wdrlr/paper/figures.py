@@ -87,6 +87,11 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
             if value == "less_LR_percent":
                 axis.axhline(0.0, color="black", lw=0.6)
                 axis.set_yscale("symlog", linthresh=1.0)
+                axis.yaxis.set_major_locator(FixedLocator([-10, -1, 0, 1, 10]))
+                axis.yaxis.set_major_formatter(lambda x, _: f"{x:+.0f}" if x else "0")
+                axis.yaxis.set_minor_locator(NullLocator())
+            else:
+                axis.yaxis.set_major_locator(plt.MaxNLocator(4, integer=True))
             axis.boxplot(
                 [of_method.loc[of_method["dataset"] == dataset, value].dropna() for dataset in names],
                 positions=range(len(names)),
@@ -100,12 +105,6 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
             )
             labels = [shown.get(name, name) for name in names]
             axis.set_xticks(range(len(names)), labels if row == len(methods) - 1 else [], rotation=90)
-            if value == "test_error_percent":
-                axis.yaxis.set_major_locator(plt.MaxNLocator(4, integer=True))
-            else:
-                axis.yaxis.set_major_locator(FixedLocator([-10, -1, 0, 1, 10]))
-                axis.yaxis.set_major_formatter(lambda x, _: f"{x:+.0f}" if x else "0")
-                axis.yaxis.set_minor_locator(NullLocator())
             if column == 0:
                 axis.set_ylabel(METHODS[name].label)
         for column, together in product(range(len(columns)), (set(methods) - set(apart), apart)):
