@@ -2,10 +2,11 @@ import random
 
 import pytest
 
-from wdrlr.paper import scheme_runtimes
+from wdrlr.paper import runtimes, scheme_runtimes
 from wdrlr.paper.cells import plan_cells, run_cells
 from wdrlr.paper.restamp import cell_of, differing, draw_sample, main, restamp
 from wdrlr.paper.results import RESULTS, versions
+from wdrlr.paper.runtimes import RUNTIMES, Panel, Setting, rows_for
 from wdrlr.paper.scheme_runtimes import SCHEME_RUNTIMES, scheme_rows
 from wdrlr.paper.variants import VARIANTS
 
@@ -30,11 +31,8 @@ def rows_in(folder):
 def test_rows_that_come_out_the_same_get_the_new_versions(stored):
     folder, cells = stored
     before = rows_in(folder)
-    (folder / "figure2_kappa_1_seed0.csv").write_text("rows,of,another,table\n")
     assert {cell_of(row).key for row in before} == {cell.key for cell in cells}
     assert restamp(folder, 1) == 3
-    assert (folder / "figure2_kappa_1_seed0.csv").read_text() == "rows,of,another,table\n"
-    (folder / "figure2_kappa_1_seed0.csv").unlink()
     after = rows_in(folder)
     assert {row["versions"] for row in after} == {versions()}
     assert not any(differing(*pair) for pair in zip(before, after, strict=True))
@@ -95,4 +93,19 @@ def test_rows_of_algorithm_1_are_restamped_too(tmp_path):
     assert SCHEME_RUNTIMES.read(path) == [row]
     SCHEME_RUNTIMES.save(tmp_path, [row | {"objective": row["objective"] + 1e-4, "versions": OLD}])
     with pytest.raises(RuntimeError, match=r"1 of 1 rows computed anew differ.*\['objective'\]"):
+        restamp(tmp_path, 0)
+
+
+def test_rows_of_figure_2_are_restamped_too(tmp_path):
+    panels = {"m": Panel("small", "m", (("2", 10, 2), ("3 and 5", 10, 2)), ("algorithm1", "tailored"))}
+    rows_for(panels, ["1"], 2, Setting(), tmp_path, compute_missing=True)
+    (path,) = tmp_path.glob("figure2_*.csv")
+    rows = RUNTIMES.read(path)
+    now = versions(runtimes.STAMPED_HERE)
+    assert len(rows) == 8 and {row["versions"] for row in rows} == {now}
+    RUNTIMES.save(tmp_path, [row | {"versions": now.replace("wdrlr=", "wdrlr=0+")} for row in rows])
+    assert restamp(tmp_path, 0) == 8
+    assert RUNTIMES.read(path) == rows
+    RUNTIMES.save(tmp_path, [row | {"constant": not row["constant"], "versions": OLD} for row in rows])
+    with pytest.raises(RuntimeError, match=r"4 of 4 rows computed anew differ.*solver algorithm1.*\['constant'\]"):
         restamp(tmp_path, 0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wdrlr.paper import cells, scheme_runtimes, steps
+from wdrlr.paper import cells, runtimes, scheme_runtimes, steps
 from wdrlr.paper.results import STAMPED, source_stamp, versions
 
 SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_splits": 2, "first_split": 0, "seed": 0, "protocol": "code"}
@@ -61,16 +61,15 @@ def test_the_last_word_is_whether_the_claims_hold(capsys, claims, sentence):
 
 
 def test_committed_rows_have_the_stamp_of_the_code():
-    """Those of Figure 2 are older: its fits take hours, and its notebook says which versions made them."""
-    stamps: dict[tuple[str, ...], set[str]] = {STAMPED: set(), scheme_runtimes.STAMPED_HERE: set()}
+    of_files = {"figure2": runtimes.STAMPED_HERE, "algorithm1": scheme_runtimes.STAMPED_HERE}
+    stamps: dict[tuple[str, ...], set[str]] = {stamped: set() for stamped in (STAMPED, *of_files.values())}
     pythons = set()
     for path in (Path(__file__).parents[2] / "figures" / "results").glob("*.csv"):
         text = path.read_text()
         pythons |= set(re.findall(r"python=(\d+\.\d+)", text))
-        if not path.name.startswith("figure2"):
-            stamped = scheme_runtimes.STAMPED_HERE if path.name.startswith("algorithm1") else STAMPED
-            stamps[stamped] |= set(re.findall(r"wdrlr=[\d.]+\+?(\w*)", text))
-    assert len(pythons) == 1 and [len(of_one) for of_one in stamps.values()] == [1, 1]
+        stamped = of_files.get(path.name.partition("_")[0], STAMPED)
+        stamps[stamped] |= set(re.findall(r"wdrlr=[\d.]+\+?(\w*)", text))
+    assert len(pythons) == 1 and [len(of_one) for of_one in stamps.values()] == [1, 1, 1]
     if pythons != {re.match(r"python=(\d+\.\d+)", versions())[1]}:
         pytest.skip("stamps can be compared with the code under the same version of Python only")
     assert stamps == {stamped: {source_stamp(stamped)} for stamped in stamps}

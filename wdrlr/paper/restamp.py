@@ -2,31 +2,35 @@
 
 A change of code that can move no digit still changes the stamp of the sources (`wdrlr.paper.results.versions`). Instead
 of computing all rows anew, a sample of them is: at least one of each method on each data set, one of each change of
-`wdrlr.paper.variants`, and one of Algorithm 1 (`wdrlr.paper.scheme_runtimes`) on each data set. Only if each has the
-same errors and choices, and an objective within the certified gaps, do all rows get the new versions.
+`wdrlr.paper.variants`, one of Algorithm 1 (`wdrlr.paper.scheme_runtimes`) on each data set, and one of each solver at
+each size of Figure 2 (`wdrlr.paper.runtimes`). Only if each has the same errors and choices, and an objective within
+the certified gaps, do all rows get the new versions. Seconds stay those of the older code: where a change alters them,
+the rows of Figure 2 are to be computed anew.
 """
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
 from wdrlr.extras import required
-from wdrlr.paper import scheme_runtimes
+from wdrlr.paper import runtimes, scheme_runtimes
 from wdrlr.paper.cells import Cell, plan_cells, run_cell
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import results_folder
 from wdrlr.paper.results import RESULTS, versions
+from wdrlr.paper.runtimes import RUNTIMES, Setting
 from wdrlr.paper.scheme_runtimes import SCHEME_RUNTIMES, run_scheme
 from wdrlr.paper.store import Row, Table
 from wdrlr.paper.variants import VARIANTS
 
 FREE = (
     *("seconds", "solver_seconds", "identification_seconds", "cv_seconds"),
-    *("lr_seconds", "tailored_seconds", "machine", "versions"),
+    *("lr_seconds", "tailored_seconds", "cpu_seconds", "machine", "versions"),
     *("gap", "n_iter", "n_cuts", "rounds", "cuts"),
 )
 """The columns that may differ: seconds, and the path to a certified optimum, which a processor's rounding can alter."""
@@ -35,7 +39,44 @@ OBJECTIVES = ("objective", "tailored_objective")
 """The columns that may differ as much as the certificates of both rows allow."""
 
 REPEATABLE = 20.0
-"""Seconds: a fit by Algorithm 1 that took longer is not in the sample."""
+"""Seconds: a fit of `wdrlr.paper.runtimes` or `wdrlr.paper.scheme_runtimes` that took longer is not in the sample."""
+
+
+class Kind(NamedTuple):
+    """One kind of rows: where they are, which versions they should have, which ones are the sample, and a row anew."""
+
+    store: Table
+    files: Sequence[str]
+    now: str
+    sample: Callable[[Sequence[Row]], list[Row]]
+    anew: Callable[[Row], Row]
+
+
+def kinds(n_rows: int, seed: int) -> list[Kind]:
+    """The experiments' rows, of which at least `n_rows` are drawn, those of Algorithm 1, and those of Figure 2."""
+    return [
+        Kind(
+            RESULTS,
+            [f"*_{name}_seed*.csv" for name in METHODS],
+            versions(),
+            lambda rows: draw_sample(rows, n_rows, random.Random(seed)),
+            lambda row: run_cell(*cell_of(row)),
+        ),
+        Kind(
+            SCHEME_RUNTIMES,
+            ["algorithm1_*.csv"],
+            versions(scheme_runtimes.STAMPED_HERE),
+            lambda rows: _one_of_each(rows, ["dataset"]),
+            lambda row: run_scheme(row, row["time_limit"]),
+        ),
+        Kind(
+            RUNTIMES,
+            ["figure2_*.csv"],
+            versions(runtimes.STAMPED_HERE),
+            lambda rows: _one_of_each(rows, ["label_cost", "solver", "levels", "N", "m"]),
+            _timed_anew,
+        ),
+    ]
 
 
 def cell_of(row: Row) -> Cell:
@@ -91,32 +132,42 @@ def restamp(folder: Path, n_rows: int, seed: int = 0, n_jobs: int = 1) -> int:
         If a package of the extra "notebooks" is not installed.
     """
     tqdm = required("tqdm.auto", "restamp", "notebooks").tqdm
-    now, now_scheme = versions(), versions(scheme_runtimes.STAMPED_HERE)
-    older = _rows_of_others(RESULTS, folder, [f"*_{name}_seed*.csv" for name in METHODS], now)
-    older_scheme = _rows_of_others(SCHEME_RUNTIMES, folder, ["algorithm1_*.csv"], now_scheme)
-    sample = draw_sample(older, n_rows, random.Random(seed))
-    by_scheme = {row["dataset"]: row for row in older_scheme if row["seconds"] < REPEATABLE}
-    tasks = [(row, delayed(run_cell)(*cell_of(row))) for row in sample]
-    tasks += [(row, delayed(run_scheme)(row, row["time_limit"])) for row in by_scheme.values()]
-    moved = []
+    older = [(kind, rows) for kind in kinds(n_rows, seed) if (rows := _rows_of_others(kind, folder))]
+    sample = [(kind, row) for kind, rows in older for row in kind.sample(rows)]
     with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
-        found = Parallel(n_jobs=n_jobs, return_as="generator")(task for _, task in tasks)
-        for (row, _), anew in zip(tasks, tqdm(found, total=len(tasks), unit="row"), strict=True):
-            if columns := differing(row, anew):
-                moved.append(f"{row['dataset']}, {row['protocol']}, {row['method']}, split {row['split']}: {columns}")
+        found = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(kind.anew)(row) for kind, row in sample)
+        moved = [
+            f"{', '.join(f'{name} {row[name]}' for name in kind.store.key)}: {columns}"
+            for (kind, row), anew in zip(sample, tqdm(found, total=len(sample), unit="row"), strict=True)
+            if (columns := differing(row, anew))
+        ]
     if moved:
         raise RuntimeError(
-            f"{len(moved)} of {len(tasks)} rows computed anew differ, so all must be: {'; '.join(moved)}"
+            f"{len(moved)} of {len(sample)} rows computed anew differ, so all must be: {'; '.join(moved)}"
         )
-    RESULTS.save(folder, [row | {"versions": now} for row in older])
-    SCHEME_RUNTIMES.save(folder, [row | {"versions": now_scheme} for row in older_scheme])
-    return len(older) + len(older_scheme)
+    for kind, rows in older:
+        kind.store.save(folder, [row | {"versions": kind.now} for row in rows])
+    return sum(len(rows) for _, rows in older)
 
 
-def _rows_of_others(store: Table, folder: Path, patterns: Sequence[str], now: str) -> list[Row]:
-    """The rows with other versions than these in the files of a store."""
-    rows = [row for name in patterns for path in sorted(folder.glob(name)) for row in store.read(path)]
-    return [row for row in rows if row["versions"] != now]
+def _rows_of_others(kind: Kind, folder: Path) -> list[Row]:
+    """The rows of a kind with other versions than these."""
+    rows = [row for name in kind.files for path in sorted(folder.glob(name)) for row in kind.store.read(path)]
+    return [row for row in rows if row["versions"] != kind.now]
+
+
+def _one_of_each(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
+    """One row of each combination of these columns, among those that can be repeated."""
+    repeatable = [row for row in rows if row["seconds"] < REPEATABLE]
+    return list({tuple(row[name] for name in columns): row for row in repeatable}.values())
+
+
+def _timed_anew(row: Row) -> Row:
+    """A row of Figure 2 anew."""
+    size = row["label_cost"], row["levels"], row["N"], row["m"]
+    problem = runtimes.instance(*size, row["run"], row["radius"], row["seed"])
+    setting = Setting(tol=row["tol"], time_limit=row["time_limit"], conic_solver=row["conic_solver"] or "CLARABEL")
+    return row | runtimes.timed(problem, row["solver"], setting)
 
 
 def draw_sample(rows: Sequence[Row], n_rows: int, draw: random.Random) -> list[Row]:
