@@ -8,9 +8,10 @@ import pytest
 
 from tests.paper.test_redrawn import printed_rows
 from wdrlr.paper import referee
-from wdrlr.paper.claims import CLAIMS, FAILS, HOLDS, NOT_COMPUTED
+from wdrlr.paper.claims import CLAIMS
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.results import COLUMNS, save_rows, versions
+from wdrlr.paper.verdicts import FAILS, HOLDS, NOT_COMPUTED
 
 ROOT = Path(__file__).parents[2]
 FIGURES = "figure1 figure1_distributions figure2_full_kappa_1 figure2_full_kappa_m".split()

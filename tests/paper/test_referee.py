@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 from wdrlr.paper import referee
-from wdrlr.paper.claims import CLAIMS, COLUMNS, FAILS, HOLDS, NOT_COMPUTED
+from wdrlr.paper.claims import CLAIMS, COLUMNS
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.variants import VARIANTS
+from wdrlr.paper.verdicts import FAILS, HOLDS, NOT_COMPUTED
 
 ROOT = Path(__file__).parents[2]
 STORED = [referee.read_table(ROOT / "figures", stem) for stem in ("claims", "claims_choices")]

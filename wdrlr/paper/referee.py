@@ -11,19 +11,13 @@ from pathlib import Path
 import pandas as pd
 
 from wdrlr.files import replace_file
-from wdrlr.paper.claims import (
-    FAILS,
-    HOLDS,
-    IN_PART,
-    NOT_COMPUTED,
-    UNDECIDED,
-    counted,
-)
+from wdrlr.paper.claims import counted
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import figures_folder, project_root
 from wdrlr.paper.printed import N_SPLITS
 from wdrlr.paper.tables import label_of
 from wdrlr.paper.variants import VARIANTS
+from wdrlr.paper.verdicts import FAILS, HOLDS, IN_PART, NOT_COMPUTED, UNDECIDED
 
 OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "undecided", NOT_COMPUTED: "not computed"}
 IS = {HOLDS: "holds", IN_PART: "holds in part", FAILS: "fails", UNDECIDED: "is undecided"}

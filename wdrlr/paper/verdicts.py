@@ -1,0 +1,406 @@
+"""Rules that turn our numbers into verdicts on the paper's claims: functions from numbers to a `Finding`.
+
+What a rule says is its docstring. The parts of a claim hold, fail or are undecided, and `verdict` combines them. Counts
+over data sets depend on the random splits. The range in which they would lie for other random splits comes from
+`wdrlr.paper.redrawn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from wdrlr.paper.differences import FAR, chance_of
+from wdrlr.paper.growth import growth_numbers
+from wdrlr.paper.methods import METHODS
+from wdrlr.paper.printed import N_SPLITS
+from wdrlr.paper.redrawn import (
+    NAMES,
+    PROPOSED,
+    Sample,
+    Splits,
+    count_group_wins,
+    count_losses,
+    count_margins,
+    count_wins,
+    far_by_chance,
+    spread,
+)
+from wdrlr.paper.tables import label_of, summarise_errors, summarise_runtimes
+
+FACTOR = 3.0
+"""Two runtimes, as multiples of that of LR, are of the same size if neither is more than this many times the other."""
+
+SIMILAR, EXPONENTIAL, GRACEFUL = 0.5, 1.5, 2.0
+"""Powers of N are similar up to this difference; seconds are exponential in m if a feature costs at least this factor,
+and grow gracefully in N and m up to this power."""
+
+FEWEST_SIZES = 4
+"""So many sizes say how seconds grow."""
+
+HOLDS, IN_PART, FAILS, UNDECIDED, NOT_COMPUTED = "holds", "in part", "fails", "undecided", "not computed"
+
+
+class Finding(NamedTuple):
+    """What was found: our numbers, the verdict, and how sure it is."""
+
+    ours: str
+    verdict: str
+    sure: str = ""
+
+
+# Rules for parts
+
+
+def reaches(ours: float, high: float, least: float) -> str:
+    """A number that should be large holds from `least` on, and is undecided if other splits may reach that."""
+    return HOLDS if ours >= least else UNDECIDED if high >= least else FAILS
+
+
+def agrees(printed: float, low: float, high: float) -> str:
+    """A printed number holds if it lies in the range of ours."""
+    return HOLDS if low <= printed <= high else FAILS
+
+
+def verdict(*parts: str) -> str:
+    """All parts hold or all fail; some hold, if only in part: in part; none does, but some are undecided: undecided."""
+    if HOLDS in parts or IN_PART in parts:
+        return HOLDS if set(parts) == {HOLDS} else IN_PART
+    return UNDECIDED if UNDECIDED in parts else FAILS
+
+
+# Rules for claims on errors
+
+
+def judge_wins(splits: Splits, tests: Sequence[int], least: int) -> Finding:
+    """Holds from the printed number of data sets on; undecided if other random splits may reach it (within 95 %); else
+    fails. A claim on significance has two parts: by the paper's t-test, and by that of Nadeau and Bengio."""
+    ours, again = (values[..., list(tests)] for values in splits.tally(count_wins))
+    _, high = spread(again)
+    of = len(splits.samples)
+    names = ("the paper's test", "the corrected one") if len(tests) > 1 else ("",)
+    parts = [f"{one:.0f} of {of}{name and f' by {name}'}" for one, name in zip(ours, names, strict=True)]
+    return Finding(
+        "; ".join(parts),
+        verdict(*(reaches(*pair, least) for pair in zip(ours, high, strict=True))),
+        _sure(splits, again),
+    )
+
+
+def _sure(splits: Splits, again: np.ndarray) -> str:
+    (close,), _ = splits.tally(count_margins)
+    return f"other splits: {_ranges(again)}; {close:.0f} of {len(splits.samples)} margins within two standard errors"
+
+
+def _ranges(again: np.ndarray) -> str:
+    return " / ".join(f"{low:.0f} to {high:.0f}" for low, high in zip(*spread(again), strict=True))
+
+
+def judge_losses(splits: Splits) -> Finding:
+    """Three parts, on the data sets where no proposed method is best: one is second best on all; on none is it
+    significantly worse, by the paper's t-test; on none by that of Nadeau and Bengio."""
+    (lost, second, worse, corrected), again = splits.tally(count_losses)
+    states = [HOLDS if second == lost else FAILS, *(HOLDS if n == 0 else FAILS for n in (worse, corrected))]
+    return Finding(
+        f"second best on {second:.0f} of {lost:.0f}; significantly worse on {worse:.0f} by the paper's test, on "
+        f"{corrected:.0f} by the corrected one",
+        verdict(*states),
+        f"other splits: {_ranges(again[:, 1:2])} second best of {_ranges(again[:, :1])}",
+    )
+
+
+def judge_group(splits: Splits, printed: Mapping[str, int]) -> Finding:
+    """One part a method: the printed number lies in the range of ours for other random splits (95 %). One more: those
+    that are best most often in the paper are so here, too; undecided if other random splits may make them so."""
+    columns = [NAMES.index(name) for name in printed]
+    ours, again = (values[..., columns] for values in splits.tally(count_group_wins))
+    numbers = np.array([*printed.values()])
+    first = numbers == numbers.max()
+    lead = [values[..., first].max(axis=-1) - values[..., ~first].max(axis=-1) for values in (ours, again)]
+    parts = [agrees(number, *ends) for number, *ends in zip(numbers, *spread(again), strict=True)]
+    most = reaches(lead[0], float(spread(lead[1])[1]), 1)
+    return Finding(
+        f"{' / '.join(f'{n:.0f}' for n in ours)} of {len(splits.samples)}",
+        verdict(*parts, most),
+        f"other splits: {_ranges(again)}",
+    )
+
+
+def judge_largest(splits: Splits, method: str, least: int) -> Finding:
+    """Holds from the printed number of data sets on; undecided if other random splits may reach it (within 95 %); else
+    fails."""
+
+    def largest(sample: Sample) -> np.ndarray:
+        rounded = sample.levels().round(2)
+        return (rounded[:, NAMES.index(method)] == rounded.max(axis=1))[:, None]
+
+    (ours,), again = splits.tally(largest)
+    return Finding(
+        f"{ours:.0f} of {len(splits.samples)}",
+        reaches(ours, spread(again)[1][0], least),
+        f"other splits: {_ranges(again)}",
+    )
+
+
+def judge_averages(splits: Splits) -> Finding:
+    """Two parts, on averages over the data sets: the better DRO is below LR, and the better r-DRO below r-LR. A part is
+    undecided if only other random splits may make it so (within 95 %)."""
+    ours, again = (values / len(splits.samples) for values in splits.tally(Sample.levels))
+    states, ranges = [], []
+    for plain in ("LR", "r-LR"):
+        lead, leads = (_lead_over(plain, values) for values in (ours, again))
+        low, high = map(float, spread(leads))
+        states.append(reaches(float(lead), high, 0.0))
+        ranges.append(f"{low:+.2f} to {high:+.2f}")
+    best, second = ours.argsort()[:2]
+    return Finding(
+        averages(dict(zip(NAMES, ours, strict=True))),
+        verdict(*states),
+        f"{label_of(NAMES[best])} has the lowest mean error over all {len(splits.samples)}, "
+        f"{label_of(NAMES[second])} {ours[second] - ours[best]:.2f} points more; with other splits it is the lowest in "
+        f"{100 * (again.argmin(axis=1) == best).mean():.0f} % of the draws; DRO's lead over LR is then {ranges[0]} "
+        f"points, r-DRO's over r-LR {ranges[1]}; {_without_the_weightiest(splits)}",
+    )
+
+
+def _lead_over(plain: str, means: np.ndarray) -> np.ndarray:
+    """By how much the better of its two robust models, which come after it in the last axis, is below LR or r-LR."""
+    column = NAMES.index(plain)
+    return means[..., column] - means[..., [column + 1, column + 2]].min(axis=-1)
+
+
+def _without_the_weightiest(splits: Splits) -> str:
+    """DRO's lead over LR, and the best mean, without the data set on which that lead depends most."""
+    levels = {name: sample.levels()[0] for name, sample in splits.samples.items()}
+    total = np.sum([*levels.values()], axis=0)
+    means = {name: (total - of_one) / (len(levels) - 1) for name, of_one in levels.items()}
+    leads = {name: float(_lead_over("LR", mean)) for name, mean in means.items()}
+    whole = _lead_over("LR", total / len(levels))
+    name = max(leads, key=lambda name: abs(leads[name] - whole))
+    best = means[name].argmin()
+    return f"without {name}, DRO leads by {leads[name]:.2f}, and {label_of(NAMES[best])} is best"
+
+
+def averages(means: Mapping[str, float]) -> str:
+    return "; ".join(
+        f"{plain} {means[plain]:.2f}, {plain[:-2]}DRO {means[f'{plain[:-2]}DRO_kappa_1']:.2f} / "
+        f"{means[f'{plain[:-2]}DRO_kappa_m']:.2f} %"
+        for plain in ("LR", "r-LR")
+    )
+
+
+def judge_plain(splits: Splits, most: int) -> Finding:
+    """Holds up to the printed number of data sets; undecided if other random splits may give so few (within 95 %)."""
+    plain = [NAMES.index(name) for name in ("LR", "r-LR")]
+
+    def count(sample: Sample) -> np.ndarray:
+        rounded = sample.levels().round(2)
+        return (rounded[:, plain].min(axis=1) == rounded.min(axis=1))[:, None]
+
+    (ours,), again = splits.tally(count)
+    return Finding(
+        f"{ours:.0f} of {len(splits.samples)}",
+        reaches(-ours, -spread(again)[0][0], -most),
+        f"other splits: {_ranges(again)}",
+    )
+
+
+def judge_values(splits: Splits) -> Finding:
+    """Two parts: no more values are farther than two of our standard errors from the printed ones than chance makes so
+    in 97.5 % of the draws of `redrawn.far_by_chance` (in part if no more than half are); and none is so far that chance
+    makes one of all so far in 2.5 % of the cases or less."""
+    summary = summarise_errors(splits.rows, splits.table).dropna(subset="difference_in_se")
+    if summary.empty:
+        return Finding("no value has a standard error", UNDECIDED)
+    n, n_far = len(summary), int((summary["difference_in_se"].abs() > FAR).sum())
+    by_chance = far_by_chance(splits, N_SPLITS[splits.table])
+    most = int(np.quantile(by_chance, 0.975, method="higher"))
+    chances = chance_of(summary["difference_in_se"], summary["n_splits"], splits.table)
+    least = summary.loc[chances.idxmin()]
+    return Finding(
+        f"{n - n_far} of {n} within two standard errors",
+        verdict(judge_far(n_far, n, most), HOLDS if n * chances.min() > 0.025 else FAILS),
+        f"{n - by_chance.mean():.0f} would be by chance, and {n - most} or more in 97.5 %; least likely: "
+        f"{least['dataset']}, {label_of(least['method'])}, {least['difference_in_se']:+.1f} standard errors on "
+        f"{least['n_splits']} splits",
+    )
+
+
+def judge_far(n_far: int, n: int, most: int) -> str:
+    """The verdict on n values of which n_far are `FAR` from the printed ones, and chance makes so many so at most."""
+    return HOLDS if n_far <= most else IN_PART if 2 * n_far <= n else FAILS
+
+
+def judge_seconds(splits: Splits, table: str) -> Finding:
+    """One part a method: its seconds as a multiple of LR's (median over the data sets) are of the printed size, up to a
+    factor of 3."""
+    ratios = (
+        summarise_runtimes(splits.rows, table)
+        .groupby("method", sort=False)[["seconds", "paper", "ratio_to_LR", "paper_ratio_to_LR"]]
+        .median()
+        .drop(index="LR")
+    )
+    seconds = ratios.loc[[name for name in ratios.index if METHODS[name].is_proposed], "seconds"]
+    return Finding(
+        multiples(ratios["ratio_to_LR"]),
+        _of_the_printed_size(ratios["ratio_to_LR"], ratios["paper_ratio_to_LR"]),
+        f"another solver and machine: the proposed take {seconds.min():.2g} to {seconds.max():.2g} s",
+    )
+
+
+def judge_scheme_seconds(summary: pd.DataFrame) -> Finding:
+    """One part a proposed method: its seconds by Algorithm 1 as a multiple of LR's by the tailored solver (median over
+    the data sets; a fit that did not end counts as longer than any other) are of the printed size, up to a factor of 3.
+    """
+    by_method = summary.groupby("method", sort=False)[["ratio_to_LR", "paper_ratio_to_LR"]].median()
+    done = summary[summary["status"] == "done"]
+    return Finding(
+        range_of(by_method["ratio_to_LR"]),
+        _of_the_printed_size(by_method["ratio_to_LR"], by_method["paper_ratio_to_LR"]),
+        f"with Clarabel, one split, {len(done)} of {len(summary)} fits ended; "
+        f"{_times(done['ratio'].median())} times as long as the tailored solver",
+    )
+
+
+def _of_the_printed_size(ours: pd.Series, printed: pd.Series) -> str:
+    """One part a method: its multiple of LR's seconds is the printed one, up to `FACTOR`."""
+    off = np.abs(np.log(ours.clip(lower=1e-9) / printed))
+    return verdict(*(HOLDS if one <= np.log(FACTOR) else FAILS for one in off))
+
+
+def multiples(ratios: pd.Series) -> str:
+    kinds = {"proposed": ratios[PROPOSED[1:]], "others": ratios[~PROPOSED[1:]]}
+    return "; ".join(f"{kind} {range_of(one)}" for kind, one in kinds.items())
+
+
+def range_of(ratios: pd.Series) -> str:
+    return f"{_times(ratios.min())} to {_times(ratios.max())} times LR"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
+# Rules for claims on figures
+
+
+def judge_band(bands: pd.DataFrame) -> Finding:
+    """One part for each N of figure1.csv: beta = 1 lies outside the continuous model's band."""
+    outside = ((bands["lower"] > 1) | (bands["upper"] < 1)).groupby(bands["model"]).agg(["sum", "size"])
+    missed, of = outside.loc["continuous"]
+    of_mixed = bands[bands["model"] == "mixed"]
+    return Finding(
+        f"at {missed} of {of}",
+        verdict(*[HOLDS] * missed, *[FAILS] * (of - missed)),
+        f"the mixed model's band misses it, too, at {outside.loc['mixed', 'sum']} of {of}, if barely: its upper end is "
+        f"{of_mixed['upper'].min():.3f} to {of_mixed['upper'].max():.3f}",
+    )
+
+
+def judge_atoms(atoms: pd.DataFrame, point: float, mass: float) -> Finding:
+    """Four parts: the continuous worst case has an atom at the printed point (to a unit), with |z - z'| and with the
+    distance of Section 2.2, half of that; its mass is the printed one (to a thousandth of it); the mixed worst case
+    keeps to -1 and +1."""
+    farthest = {
+        name: of.loc[of["z"].abs().idxmax()] for name, of in atoms.groupby("distribution") if name != "empirical"
+    }
+    full, half = farthest["continuous, |z - z'|"], farthest["continuous, |z - z'| / 2"]
+    states = [
+        *(agrees(point, abs(one["z"]) - 1, abs(one["z"]) + 1) for one in (full, half)),
+        agrees(mass, 0.999 * full["probability"], 1.001 * full["probability"]),
+        HOLDS if (atoms.loc[atoms["distribution"] == "mixed", "z"].abs() == 1).all() else FAILS,
+    ]
+    return Finding(
+        f"{abs(full['z']):,.0f} with |z - z'|, {abs(half['z']):,.0f} with Section 2.2's distance; mass "
+        f"{full['probability']:.2g}; mixed: {abs(farthest['mixed']['z']):.0f}",
+        verdict(*states),
+        "exact: no sampling is involved but that of the one data set",
+    )
+
+
+def judge_in_samples(summary: pd.DataFrame) -> Finding:
+    """One part a kappa: the powers of N of the two medians, over the N at which both ended in time, differ by 0.5 at
+    most; undecided if there are fewer than four such N."""
+
+    def judge(of_cost: pd.DataFrame) -> tuple[str, str]:
+        numbers = growth_numbers(of_cost)
+        a, b = numbers["power of N, monolithic program"], numbers["power of N, scheme, at the same N"]
+        known = a - b if numbers["sizes in N that both ended"] >= FEWEST_SIZES else np.nan
+        text = f"the monolithic program's seconds grow as N^{a:.2f}, the scheme's as N^{b:.2f}"
+        sizes = f"over the {numbers['sizes in N that both ended']} N at which both end"
+        return f"{text} {sizes}", _if_known(known, abs(a - b) <= SIMILAR)
+
+    return _by_kappa(summary, judge)
+
+
+def judge_in_features(summary: pd.DataFrame) -> Finding:
+    """One part a kappa: each further feature multiplies the median seconds of the monolithic program by 1.5 or more."""
+
+    def judge(of_cost: pd.DataFrame) -> tuple[str, str]:
+        factor = growth_numbers(of_cost)["factor of a feature, monolithic program"]
+        return f"a feature multiplies the seconds by {factor:.2f}", _if_known(factor, factor >= EXPONENTIAL)
+
+    return _by_kappa(summary, judge)
+
+
+def judge_scheme(summary: pd.DataFrame) -> Finding:
+    """Three parts a kappa: the power of N and that of m in the scheme's seconds are 2 at most; and the median fit of
+    every size ended in time."""
+
+    def judge(of_cost: pd.DataFrame) -> tuple[str, ...]:
+        numbers = growth_numbers(of_cost)
+        N, m = numbers["power of N, scheme, at all N"], numbers["power of m, scheme"]
+        in_time, sizes = numbers["sizes whose median ended in time, scheme"], numbers["sizes, scheme"]
+        text = f"seconds grow as N^{N:.2f} and m^{m:.2f}; {in_time} of {sizes} sizes in time"
+        powers = (_if_known(power, power <= GRACEFUL) for power in (N, m))
+        return text, *powers, HOLDS if in_time == sizes else FAILS
+
+    return _by_kappa(summary, judge)
+
+
+def judge_monolithic(summary: pd.DataFrame) -> Finding:
+    """One part a kappa: at the largest m that both solved in time, the scheme takes less than the monolithic
+    program."""
+
+    def judge(of_cost: pd.DataFrame) -> tuple[str, str]:
+        ratio = _last_ratio(of_cost, "monolithic", "algorithm1")
+        return f"{_times(ratio)} times as fast", _if_known(ratio, ratio > 1)
+
+    return _by_kappa(summary, judge)
+
+
+def judge_cones(compared: pd.DataFrame) -> Finding:
+    """Fails if linear programs in the place of the cone are as fast, at the largest m of theorems_cone.csv; else
+    undecided, as the remark is about MOSEK, which needs a licence."""
+    largest = compared[compared["m"] == compared["m"].max()]
+    ratio = (largest["tangents_seconds"] / largest["cone_seconds"]).median()
+    found = f"linear programs (HiGHS) take {_times(ratio)} times as long as the cone (Clarabel)"
+    return Finding(
+        f"{found}, m = {largest['m'].iloc[0]}",
+        FAILS if ratio <= 1 else UNDECIDED,
+        "the remark is about MOSEK, which needs a licence",
+    )
+
+
+def _by_kappa(summary: pd.DataFrame, judge: Callable[[pd.DataFrame], tuple[str, ...]]) -> Finding:
+    """One finding from those of each label cost: a text and the verdicts on its parts."""
+    found = {str(label_cost): judge(of_cost) for label_cost, of_cost in summary.groupby("label_cost")}
+    return Finding(
+        "; ".join(f"κ = {label_cost}: {text}" for label_cost, (text, *_) in found.items()),
+        verdict(*(part for _, *parts in found.values() for part in parts)),
+        f"medians over {summary['tried'].max()} runs, with Clarabel instead of MOSEK",
+    )
+
+
+def _if_known(value: float, holds: bool) -> str:
+    return UNDECIDED if np.isnan(value) else HOLDS if holds else FAILS
+
+
+def _last_ratio(of_cost: pd.DataFrame, solver: str, other: str) -> float:
+    """How many times as long a solver takes as the other, at the largest m that both solved in time; nan for none."""
+    ended = of_cost[(of_cost["panel"] == "m") & (of_cost["missing"] == "")]
+    both = ended.pivot_table("median", "m", "solver").reindex(columns=[solver, other]).dropna()
+    return float(both[solver].iloc[-1] / both[other].iloc[-1]) if len(both) else np.nan
