@@ -88,7 +88,7 @@ def test_a_change_is_likely_if_it_closes_and_opens_nothing():
     judged = judge_variants(compare_variants(*on_all(-4)))
     coding = judged.loc["PI-coding"]
     assert list(coding[["likely", "datasets", "far", "closes", "near", "opens"]]) == [True, 14, 14, 1, 0, 0]
-    assert coding["p"] == coding["p_corrected"] == pytest.approx(2.0**-14) and coding["testable"]
+    assert coding["p"] == coding["p_corrected"] == pytest.approx(2.0**-14) and coding["power"] == 1
     assert coding["rms_after"] < coding["rms_before"]
     assert coding["reason"] == VARIANTS["PI-coding"].reason
 
@@ -98,7 +98,7 @@ def test_a_change_in_the_wrong_direction_or_of_few_data_sets_is_not_likely(tried
     judged = judge_variants(compare_variants(*tried))
     assert list(judged.loc["PI-coding", ["likely", "datasets", "closes", "p"]]) == [False, 1, 1, 0.5]
     assert list(judged.loc["PI-intercept", ["likely", "datasets", "p"]]) == [False, 0, 1]
-    assert not judged["testable"].any()
+    assert not judged["power"].any()
 
 
 def test_p_values_are_corrected_for_the_number_of_changes():
@@ -123,7 +123,7 @@ def test_a_change_that_moves_a_near_mean_away_is_not_likely(tried):
     judged = judge_variants(compared)
     assert list(judged.loc["PI-coding", ["likely", "closes", "opens"]]) == [False, 1, 1]
     explained = explain_differences(summary_of(compared), compared).set_index("dataset")
-    assert "but that makes 1 other differences far or farther" in explained.loc["lymphography", "likely_reason"]
+    assert "but that makes 1 other differences far or farther" in explained.loc["lymphography", "reason"]
 
 
 def test_a_mean_without_a_standard_error_is_neither_far_nor_near(tried):
@@ -156,13 +156,13 @@ def test_each_far_difference_gets_its_reason(tried):
     summary = summary_of(compared)
     explained = explain_differences(summary, compared)
     assert explained["dataset"].tolist() == ["lymphography"]
-    assert explained["likely_reason"].tolist() == [f"PI-coding: {VARIANTS['PI-coding'].reason}"]
+    assert explained["reason"].tolist() == [f"PI-coding: {VARIANTS['PI-coding'].reason}"]
     without = explain_differences(summary, compared[compared["variant"] == "PI-intercept"])
-    assert without["likely_reason"].tolist() == ["unexplained; ruled out: PI-intercept"]
+    assert without["reason"].tolist() == ["unexplained; ruled out: PI-intercept"]
     noisy = compared.assign(change_se=100.0, remaining_in_se=0.0)
-    left_open = explain_differences(summary, noisy)["likely_reason"].tolist()
+    left_open = explain_differences(summary, noisy)["reason"].tolist()
     assert left_open == ["unexplained; ruled out: PI-intercept; open: PI-coding"]
-    assert explain_differences(summary, compared[:0])["likely_reason"].tolist() == ["not tested"]
+    assert explain_differences(summary, compared[:0])["reason"].tolist() == ["not tested"]
 
 
 def test_the_sentence_counts_and_says_what_chance_does():

@@ -72,17 +72,19 @@ def test_without_noise_redrawn_splits_change_nothing():
     for count in (count_wins, count_losses, count_group_wins, count_margins):
         ours, again = splits.tally(count)
         assert (again == ours).all()
-    ours, _ = splits.tally(count_losses)
+    ours, _ = Splits.of(printed_rows(J=8), "table1").tally(count_losses)
     assert ours.tolist() == [2, 2, 2, 2]  # without noise any difference is significant
 
 
 def test_redrawn_means_spread_as_the_difference_of_two_independent_ones():
-    errors = np.random.default_rng(1).normal(10.0, 3.0, size=(1, 100, len(NAMES)))
-    sample = Sample(errors, "mean", 0.25)
-    again = sample.redraw(4000, np.random.default_rng(0)).levels()
-    expected = np.sqrt(2) * errors[0].std(axis=0) / 10
-    np.testing.assert_allclose(again.std(axis=0), expected, rtol=0.06)
-    np.testing.assert_allclose(again.mean(axis=0), sample.levels()[0], atol=0.03)
+    for J in (3, 100):
+        errors = np.random.default_rng(1).normal(10.0, 3.0, size=(1, J, len(NAMES)))
+        sample = Sample(errors, "mean", 0.25)
+        again = sample.redraw(8000, np.random.default_rng(0)).levels()
+        # of the second draw, (J - 1) / J is missing from what the first one left
+        expected = np.sqrt((1 + (J - 1) / J) / J) * errors[0].std(axis=0, ddof=1)
+        np.testing.assert_allclose(again.std(axis=0), expected, rtol=0.04)
+        np.testing.assert_allclose(again.mean(axis=0), sample.levels()[0], atol=0.1)
 
 
 def test_the_methods_stay_paired_when_redrawn():
@@ -129,6 +131,17 @@ def test_margins_within_two_standard_errors():
     means = {"spect": {"LR": 10, "DRO_kappa_1": 10.1}, "car": {"LR": 10, "DRO_kappa_1": 15}}
     (ours,), _ = Splits.of(made_up(means, J=100, sd=3.0), "table1").tally(count_margins)
     assert ours == 1
+    (tied,), _ = Splits.of(made_up({"car": {"LR": 10, "PI": 10, "DRO_kappa_1": 10}}), "table1").tally(count_margins)
+    assert tied == 1  # a tie on every split is no margin
+
+
+def test_the_fewest_splits_are_known():
+    many, few = made_up({"spect": {}}, J=20), made_up({"car": {}}, J=3)
+    splits = Splits.of(pd.concat([many, few]), "table1")
+    assert (splits.n_splits(), splits.few) == ("3 to 20", True)
+    splits = Splits.of(many, "table1")
+    assert (splits.n_splits(), splits.few) == ("20", False)
+    assert Splits.of(many[:0], "table1").n_splits() == "0"
 
 
 def test_incomplete_data_sets_do_not_count():

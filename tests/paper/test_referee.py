@@ -12,6 +12,7 @@ from wdrlr.paper.variants import VARIANTS
 from wdrlr.paper.verdicts import FAILS, HOLDS, NOT_COMPUTED
 
 ROOT = Path(__file__).parents[2]
+SPLITS = {"table1": ("7 to 80", "2 to 10"), "table2": ("20", "3")}
 STORED = [referee.read_table(ROOT / "figures", stem) for stem in ("claims", "claims_choices")]
 
 
@@ -20,6 +21,7 @@ def judged(**cells):
     rows = [
         dict.fromkeys(COLUMNS, "")
         | {"claim": claim.text, "place": claim.place, "printed": claim.printed, "verdict_code": HOLDS}
+        | dict(zip(("splits_code", "splits_paper"), SPLITS.get(claim.evidence, ("", "")), strict=True))
         for claim in CLAIMS
     ]
     rows[0] |= {"verdict_code": FAILS, "ours_code": "5 of 14", "verdict_paper": NOT_COMPUTED} | cells
@@ -28,7 +30,7 @@ def judged(**cells):
 
 def choices(**cells):
     row = {"claim": CLAIMS[0].text, "variant": "half", "reason": "a flip costs 1", "ours": "7 of 14"}
-    row |= {"verdict": FAILS, "before": "5 of 14", "verdict_before": FAILS, "against": "0"}
+    row |= {"verdict": FAILS, "before": "5 of 14", "verdict_before": FAILS, "n_splits": "5 to 20", "against": "0"}
     return pd.DataFrame([row | cells])
 
 
@@ -40,11 +42,18 @@ def test_the_sentences_follow_the_verdicts():
     )
     assert said[1] == f"As in the authors' code, {n - 1} of {n} claims hold, 1 fail."
     assert said[2] == "As in the paper's text, none of the 1 claims that depend on it is judged yet."
-    assert said[3].startswith(f"What survives: “{CLAIMS[1].text}”; ") and f"“{CLAIMS[0].text}”" not in said[3]
-    assert said[4] == "What hangs on a choice that the paper does not state: nothing."
+    assert said[3].startswith(
+        "Random splits of a data set, of 100 in Table 1 and 20 in Table 2: 7 to 80 and 20 as in the authors' code, "
+        "2 to 10 and 3 as in the paper's text."
+    )
+    assert said[4].startswith(f"What survives: “{CLAIMS[1].text}”; ") and f"“{CLAIMS[0].text}”" not in said[4]
+    assert said[5] == "What hangs on a choice that the paper does not state: nothing."
     half = VARIANTS["half"].reason
-    assert said[5] == f"MT's flip cost alone ({half}) moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14."
-    assert len(said) == 6
+    assert said[6] == (
+        f"MT's flip cost alone ({half}), tried on 5 to 20 splits, moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14, as "
+        "far as it is significant."
+    )
+    assert len(said) == 7
 
 
 def test_claims_judged_under_a_protocol_are_counted():
@@ -58,12 +67,13 @@ def test_claims_judged_under_a_protocol_are_counted():
 def test_a_turned_verdict_and_the_best_mean_are_said():
     of_all = judged()
     of_all.loc[of_all["place"] == "Abstract", ["ours_code", "sure_code"]] = ["LR 9", "r-LR has the lowest mean"]
-    said = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties")))
+    of_ties = pd.concat([choices(ours="5 of 14"), choices(verdict=HOLDS, variant="ties")])
+    said = list(referee.describe(of_all, of_ties))
     hangs = f"What hangs on a choice that the paper does not state: “{CLAIMS[0].text}” holds if a flip costs 1"
     assert said[-2] == f"{hangs}."
-    assert said[-1].startswith("MT's flip cost alone") and said[-1].endswith(" moves none of the counts.")
+    assert said[-1].startswith("MT's flip cost alone") and " moves none of the counts, as far as" in said[-1]
     rejected = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties", against="3")))
-    assert rejected[-2] == f"{hangs} (which takes 3 other means away from the printed ones)."
+    assert rejected[-1] == f"{hangs} (which takes 3 other means away from the printed ones)."
     assert said[1].startswith("Mean errors over Table 1: LR 9 (κ = 1 / κ = m; in the paper ")
     assert said[1].endswith("). r-LR has the lowest mean.")
 

@@ -20,7 +20,7 @@ from wdrlr.paper.differences import COMPARED_COLUMNS, by_holm, judge_variants, p
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.protocols import PROTOCOLS
-from wdrlr.paper.redrawn import NAMES, Splits
+from wdrlr.paper.redrawn import NAMES, Splits, ends
 from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.significance import LEVEL
 from wdrlr.paper.tables import label_of, select_datasets
@@ -28,7 +28,8 @@ from wdrlr.paper.variants import STANDARD, VARIANTS
 from wdrlr.paper.verdicts import HOLDS, IN_PART, NOT_COMPUTED, UNDECIDED, Finding
 
 COLUMNS = (
-    "claim place printed ours_code verdict_code sure_code ours_paper verdict_paper sure_paper notebook heading"
+    "claim place printed ours_code verdict_code sure_code splits_code ours_paper verdict_paper sure_paper splits_paper "
+    "notebook heading"
 ).split()
 
 
@@ -68,15 +69,14 @@ def _printed_largest(method: str) -> int:
 
 def _group_claim(text: str, printed: Mapping[str, int], shares: str) -> Claim:
     table = published_values("table1")
-    marks = [table.loc[table["method"] == name, "best_in_group_italic"].sum() for name in printed]
-    numbers = " / ".join(map(str, printed.values()))
-    in_table = " / ".join(map(str, marks))
+    marks = {name: int(table.loc[table["method"] == name, "best_in_group_italic"].sum()) for name in printed}
+    numbers, in_table = (" / ".join(map(str, counts.values())) for counts in (printed, marks))
     return Claim(
         f"{' / '.join(map(label_of, printed))} {text}",
         "Section 4.2",
         f"{shares} % ({numbers} of 14{'' if in_table == numbers else f'; marks in its table: {in_table}'})",
         "table1",
-        partial(verdicts.judge_group, printed=printed),
+        partial(verdicts.judge_group, printed=marks),
         *("table1", "The table"),
     )
 
@@ -286,7 +286,7 @@ def read_changes(folder: Path) -> pd.DataFrame:
 
 
 def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
-    """What the rows of a protocol are: cells, processor hours, splits by data set and versions; one sentence a line.
+    """What the rows of a protocol are: cells, hours, splits by data set and versions; one sentence a line.
 
     Parameters
     ----------
@@ -298,23 +298,31 @@ def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
         if rows.empty:
             yield f"{table}: nothing is stored."
             continue
-        hours = rows[["seconds", "cv_seconds"]].sum(axis=None) / 3600
+        seconds = rows["seconds"] + rows["cv_seconds"]
+        of_split = seconds.groupby([rows["dataset"], rows["method"]]).mean().sum()
         n_splits = rows.groupby("dataset", sort=False)["split"].nunique()
         by_number = n_splits.groupby(n_splits).groups
         listed = "; ".join(f"{n}: {', '.join(map(str, names))}" for n, names in sorted(by_number.items(), reverse=True))
         made_by = "; ".join(rows["versions"].unique())
-        yield f"{table}: {len(rows)} cells, {hours:.1f} hours of processor time, by {made_by}."
+        hours = f"{seconds.sum() / 3600:.1f} hours on one core, {of_split:.0f} seconds a split of every data set"
+        yield f"{table}: {len(rows)} cells, {hours}, by {made_by}."
         yield f"  Splits, of {N_SPLITS[table]} in the paper: {listed}."
 
 
 def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
-    """The finding on a claim; "not computed" if its evidence is missing or incomplete."""
+    """The finding on a claim; "not computed" if its evidence is missing or incomplete.
+
+    A claim on errors is undecided if a data set has fewer than `FEWEST_SPLITS`.
+    """
     found = evidence.get(claim.evidence)
     if found is None:
         return Finding("", NOT_COMPUTED)
     if isinstance(found, Splits) and not found.complete:
         return Finding(found.describe(), NOT_COMPUTED)
-    return claim.rule(found)
+    finding = claim.rule(found)
+    if isinstance(found, Splits) and found.few and function_of(claim.rule) is not verdicts.judge_seconds:
+        return finding._replace(verdict=UNDECIDED)
+    return finding
 
 
 def judge_claims(splits: Mapping[str, Mapping[str, Splits]], figures: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -329,9 +337,9 @@ def judge_claims(splits: Mapping[str, Mapping[str, Splits]], figures: Mapping[st
 
     Returns
     -------
-    DataFrame of text with the columns claim, place, printed; ours_code, verdict_code, sure_code, ours_paper,
-    verdict_paper, sure_paper (under both protocols; claims on Figures 1 and 2 have no protocol, and "" in the last
-    three); notebook, heading.
+    DataFrame of text with the columns claim, place, printed; ours_code, verdict_code, sure_code, splits_code,
+    ours_paper, verdict_paper, sure_paper, splits_paper (under both protocols; claims on Figures 1 and 2 have no
+    protocol, and "" in the last four and in splits_code, the number of splits of a data set); notebook, heading.
     """
     return pd.DataFrame([judge_row(claim, splits, figures) for claim in CLAIMS], columns=COLUMNS)
 
@@ -345,6 +353,8 @@ def judge_row(
         judged = claim.evidence in N_SPLITS or protocol == STANDARD
         finding = find(claim, {**splits[protocol], **figures}) if judged else Finding("", "")
         row |= {f"{name}_{protocol}": text for name, text in finding._asdict().items()}
+        of_errors = splits[protocol].get(claim.evidence)
+        row[f"splits_{protocol}"] = of_errors.n_splits() if of_errors else ""
     return row | {"notebook": claim.notebook, "heading": claim.heading}
 
 
@@ -407,23 +417,25 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame with the columns claim, variant, reason, ours, verdict, before, verdict_before (text): the findings whose
-    numbers differ; and against, how many other means the change opens or worsens (`judge_variants`).
+    numbers differ, and those of `counted` claims anyway; n_splits, on which the change was tried (text); and against,
+    how many other means it opens or worsens (`judge_variants`).
     """
-    columns = "claim variant reason ours verdict before verdict_before against".split()
+    columns = "claim variant reason ours verdict before verdict_before n_splits against".split()
     if not splits.complete:
         return pd.DataFrame(columns=columns)
     claims = [claim for claim in CLAIMS if claim.evidence == "table1" and _is_of_errors(claim)]
     against = judge_variants(compared)[["opens", "worsens"]].sum(axis=1)
-    compared = compared[by_holm(p_of_change(compared)) <= LEVEL]
+    significant = by_holm(p_of_change(compared)) <= LEVEL
     before = {claim.text: claim.rule(splits) for claim in claims}
     moved = []
     for variant, of_variant in compared.groupby("variant", sort=False):
-        changed = splits.changed(of_variant)
+        changed = splits.changed(of_variant[significant[of_variant.index]])
         reason = VARIANTS[str(variant)].reason if variant in VARIANTS else str(variant)
+        n_splits = ends(of_variant["n_splits"])
         for claim in claims:
             old, new = before[claim.text], claim.rule(changed)
-            if old.ours != new.ours:
-                found = (new.ours, new.verdict, old.ours, old.verdict, against[variant])
+            if old.ours != new.ours or claim.text in counted():
+                found = (new.ours, new.verdict, old.ours, old.verdict, n_splits, against[variant])
                 moved.append((claim.text, variant, reason, *found))
     return pd.DataFrame(moved, columns=columns)
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.stats import norm, wilcoxon
 from scipy.stats import t as student
-from scipy.stats import wilcoxon
 
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.results import load_rows, other_versions, to_frame
@@ -15,6 +16,12 @@ from wdrlr.paper.variants import STANDARD, VARIANTS
 
 FAR = 2.0
 """A mean is far from the paper's if they differ by more than this many of our standard errors."""
+
+FEWEST_SPLITS = 5
+"""On fewer splits a change says nothing, and no claim on errors is judged."""
+
+N_TRIALS = 300
+"""Simulated trials behind a power; its standard error is at most 3 %."""
 
 COMPARED_COLUMNS = (
     "dataset method variant n_splits paper standard se difference difference_in_se change change_se remaining "
@@ -76,15 +83,27 @@ def _ratio(value: float, unit: float) -> float:
 
 
 def p_of_change(compared: pd.DataFrame) -> pd.Series:
-    """p-values of the changes in a mean, by the two-sided t-test on paired splits; 1 for a change of 0."""
+    """p-values of the changes in a mean, by the two-sided t-test on paired splits.
+
+    A change that is the same on all splits has no variance: the sign test's is 2^(1 - n), or 1 for a change of 0. On
+    fewer than `FEWEST_SPLITS` it is 1.
+    """
     change, se, n_splits = (compared[name].astype(float) for name in ("change", "change_se", "n_splits"))
-    p = 2 * student.sf(change.abs() / se.where(se > 0), n_splits - 1)
-    return pd.Series(p, index=compared.index).where(se > 0, (change == 0).astype(float))
+    p = pd.Series(2 * student.sf(change.abs() / se.where(se > 0), n_splits - 1), index=compared.index)
+    by_sign = (0.5 ** (n_splits - 1)).where(change != 0, 1.0)
+    return p.where(se > 0, by_sign).where(n_splits >= FEWEST_SPLITS, 1.0)
 
 
 def _is_clear(compared: pd.DataFrame) -> pd.Series:
     """Which changes are significant, each for itself."""
     return p_of_change(compared) <= LEVEL
+
+
+def _is_ruled_out(compared: pd.DataFrame) -> pd.Series:
+    """Which changes leave a mean far, as sure as two standard errors are with many splits (Student's distribution)."""
+    n_splits = compared["n_splits"]
+    far = compared["remaining_in_se"].abs() > student.isf(norm.sf(FAR), n_splits - 1)
+    return (n_splits >= FEWEST_SPLITS) & (far | (compared["change"] == 0))
 
 
 def format_changes(compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -119,16 +138,18 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     Whether it is likely is a test over all means that it touches, far or near: their mean squared difference, in
     standard errors, must fall, on more data sets and by more than chance explains. It is a one-sided Wilcoxon
     signed-rank test, with one value a data set, as the means of a data set share their splits. The p-values are
-    corrected for the number of changes by the method of Holm (1979). On D data sets p is at least 2^-D, so that a
-    change that touches few cannot pass: it is not testable.
+    corrected for the number of changes by the method of Holm (1979). The test can miss a change: on D data sets p is at
+    least 2^-D, and a change known from few splits is mostly chance. Its power is how often it would pass if the change
+    were how the printed numbers are made, by `N_TRIALS` simulated ones.
 
     Returns
     -------
     DataFrame indexed by variant with the columns reason; likely (whether it may be part of how the printed numbers were
-    made: p_corrected is at most 5 %, and it opens no difference); testable; datasets (how many it touches), p and
-    p_corrected; far (the number of far means that it was tried on), closes, worsens, near, opens; rms_before and
-    rms_after: the root mean square of all differences, in the standard errors of our means; rms_after leaves out the
-    variance of the changes themselves, and is nan where that explains all of it.
+    made: p_corrected is at most 5 %, and it opens no difference); power (at the level of the smallest p-value, 5 % over
+    the number of changes); datasets (how many it touches), p and p_corrected; far (the number of far means that it was
+    tried on), closes, worsens, near, opens; rms_before and rms_after: the root mean square of all differences, in the
+    standard errors of our means; rms_after leaves out the variance of the changes themselves, and is nan where that
+    explains all of it.
     """
     compared = compared[compared["se"] > 0]  # without a standard error nothing is far or near
     moved = _is_clear(compared)
@@ -147,7 +168,6 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
             "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / compared["se"] ** 2,
         }
     )
-    marks["gain"] = marks["rms_before"] - marks["rms_after"]
     by_variant = marks.groupby("variant", sort=False)
     judged = (
         by_variant[["far", "closes", "worsens", "near", "opens"]]
@@ -156,25 +176,51 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     )
     squares = judged[["rms_before", "rms_after"]]
     judged[["rms_before", "rms_after"]] = np.sqrt(squares.where(squares >= 0))
-    gains = {name: of_one.groupby("dataset", sort=False)["gain"].mean() for name, of_one in by_variant}
-    touched = [gains[name][gains[name] != 0] for name in judged.index]
-    p = pd.Series(map(_p_of_gain, touched), index=judged.index, dtype=float)
+    touching = {name: of_one[of_one["change"] != 0] for name, of_one in compared.groupby("variant", sort=False)}
+    p = pd.Series(
+        {
+            name: float(_p_of_gain(of_one, of_one["difference"], of_one["remaining"]))
+            for name, of_one in touching.items()
+        }
+    )
     corrected = by_holm(p)
-    n_touched = np.array([len(of_one) for of_one in touched])
     tests = {
         "reason": [VARIANTS[name].reason for name in judged.index],
         "likely": (corrected <= LEVEL) & (judged["opens"] == 0),
-        "testable": 0.5**n_touched * len(judged) <= LEVEL,
-        "datasets": n_touched,
+        "power": {name: _power(of_one, LEVEL / len(touching)) for name, of_one in touching.items()},
+        "datasets": {name: of_one["dataset"].nunique() for name, of_one in touching.items()},
         "p": p,
         "p_corrected": corrected,
     }
     return pd.concat([pd.DataFrame(tests, index=judged.index), judged], axis=1)
 
 
-def _p_of_gain(gains: pd.Series) -> float:
-    """p-value of the test that the gains, one a data set, are no larger than losses; 1 if there are none."""
-    return float(wilcoxon(gains, alternative="greater").pvalue) if len(gains) else 1.0
+def _p_of_gain(touching: pd.DataFrame, difference: ArrayLike, remaining: ArrayLike) -> np.ndarray:
+    """p-values of the test that a change's gains, one a data set, are no larger than losses; 1 if it touches none.
+
+    The gain on a mean is what its squared difference, in standard errors, falls by, the variance of the change allowed
+    for. The last axis of the arrays is that of the rows.
+    """
+    if touching.empty:
+        return np.array(1.0)
+    change_se, se = touching["change_se"].to_numpy(), touching["se"].to_numpy()
+    gain = (np.square(difference) - np.square(remaining) + change_se**2) / se**2
+    of_dataset = pd.get_dummies(touching["dataset"]).to_numpy(dtype=float)
+    return wilcoxon(gain @ (of_dataset / of_dataset.sum(axis=0)), axis=-1, alternative="greater").pvalue
+
+
+def _power(touching: pd.DataFrame, level: float) -> float:
+    """How often `_p_of_gain` would be at most the level if the printed means were made with the change.
+
+    The change is taken to be as large as it was found, and the printed means to be as uncertain as ours; what is found
+    of the change, and of the difference, is drawn anew.
+    """
+    if touching.empty:
+        return 0.0
+    rng, shape = np.random.default_rng(0), (N_TRIALS, len(touching))
+    difference = rng.normal(-touching["change"], np.sqrt(2) * touching["se"], shape)
+    remaining = difference + rng.normal(touching["change"], touching["change_se"], shape)
+    return float((_p_of_gain(touching, difference, remaining) <= level).mean())
 
 
 def by_holm(p: pd.Series) -> pd.Series:
@@ -185,7 +231,7 @@ def by_holm(p: pd.Series) -> pd.Series:
 
 
 def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """The means or medians that are `FAR` from the paper's, with the likely reason.
+    """The means or medians that are `FAR` from the paper's, with what would explain them.
 
     Parameters
     ----------
@@ -196,10 +242,10 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
 
     Returns
     -------
-    DataFrame with the columns dataset, method, ours, paper, difference_in_se and likely_reason: of the changes that
+    DataFrame with the columns dataset, method, ours, paper, difference_in_se and reason: of the changes that
     close the difference, the one that leaves the least, with a caveat if it opens or worsens others. Where none closes
-    it, it is unexplained; a change is ruled out if more than `FAR` standard errors remain, and open if fewer do, but
-    the change itself may be chance.
+    it, it is unexplained; a change is ruled out if it leaves it far or is 0, and open if it does not, but may be chance
+    itself, as one on fewer than `FEWEST_SPLITS` always may.
     """
     far = summary[summary["difference_in_se"].abs() > FAR]
     judged = judge_variants(compared)
@@ -210,8 +256,8 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
         if tried.empty:
             reasons.append("not tested")
         elif closing.empty:
-            remains = (tried["remaining_in_se"].abs() > FAR) | (tried["change"] == 0)
-            named = {"ruled out": tried.loc[remains, "variant"], "open": tried.loc[~remains, "variant"]}
+            out = _is_ruled_out(tried)
+            named = {"ruled out": tried.loc[out, "variant"], "open": tried.loc[~out, "variant"]}
             parts = [f"{kind}: {', '.join(names)}" for kind, names in named.items() if len(names)]
             reasons.append(f"unexplained; {'; '.join(parts)}")
         else:
@@ -219,7 +265,7 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
             opens, worsens = judged.loc[best["variant"], ["opens", "worsens"]]
             caveat = f"; but that makes {opens + worsens} other differences far or farther" if opens + worsens else ""
             reasons.append(f"{best['variant']}: {VARIANTS[best['variant']].reason}{caveat}")
-    return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(likely_reason=reasons)
+    return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(reason=reasons)
 
 
 def describe_differences(summary: pd.DataFrame, table: str) -> str:

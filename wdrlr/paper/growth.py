@@ -103,7 +103,8 @@ def growth_table(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFr
 def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
     """Powers of N and m, and the factor of one more feature, by straight lines through the known log seconds.
 
-    The last two are numbers of sizes, which ``of_cost`` has of one label cost.
+    Those of the right panel, of the schemes alone, are from one plane through all its sizes. The last two are numbers
+    of sizes, which ``of_cost`` has of one label cost.
     """
     ended = of_cost.assign(median=of_cost["median"].where(of_cost["missing"] == ""))
     of_N, of_m = (
@@ -118,13 +119,24 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
         "sizes in N that both ended": len(both),
         "power of N, scheme, at the same N": _slope(np.log(both.index), both["algorithm1"]),
-        "power of N, scheme, at all N": _slope(np.log(of_N.index), of_N["algorithm1"]),
         "factor of a feature, monolithic program": float(np.exp(_slope(of_m.index, of_m["monolithic"]))),
         "factor of a feature, scheme": float(np.exp(_slope(of_m.index, of_m["algorithm1"]))),
-        "power of m, scheme": _slope(np.log(of_m.index), of_m["algorithm1"]),
+        **dict(
+            zip(("power of N, scheme, right panel", "power of m, scheme, right panel"), _powers(ended), strict=True)
+        ),
         "sizes whose median ended in time, scheme": int((scheme["missing"] == "").sum()),
         "sizes, scheme": len(scheme),
     }
+
+
+def _powers(ended: pd.DataFrame) -> tuple[float, float]:
+    """Powers of N and m in the scheme's seconds, by least squares in the logarithms, over the sizes of its panel."""
+    known = ended[(ended["panel"] == "scheme") & (ended["solver"] == "algorithm1")].dropna(subset="median")
+    if known["N"].nunique() < 2 or known["m"].nunique() < 2:
+        return np.nan, np.nan
+    sizes = np.column_stack([np.ones(len(known)), np.log(known["N"]), np.log(known["m"])])
+    _, of_N, of_m = np.linalg.lstsq(sizes, np.log(known["median"]), rcond=None)[0]
+    return float(of_N), float(of_m)
 
 
 def _slope(sizes: pd.Index, seconds: pd.Series) -> float:

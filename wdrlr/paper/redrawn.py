@@ -6,19 +6,22 @@ a function of a sample that works on all draws at once; `Splits.tally` sums it o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from wdrlr.paper.differences import FAR
+from wdrlr.paper.differences import FAR, FEWEST_SPLITS
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.significance import LEVEL, p_values
 from wdrlr.paper.tables import STATISTICS, median_standard_error, select_datasets
 
-N_REDRAWS = 500
+N_REDRAWS = 2000
 """Draws of new splits behind a range."""
+
+ROUNDING = 1e-9
+"""Percentage points that are rounding."""
 
 NAMES = list(METHODS)
 """The methods in the order of the columns of a sample."""
@@ -59,12 +62,14 @@ class Sample:
         """What other random splits may give, n times, from the only draw that there is.
 
         Splits are drawn with replacement twice, one draw from the other: for our means, which are those of random
-        splits, and for the means of other ones.
+        splits, and for the means of other ones. Each draw's variance is (J - 1) / J of that of the errors, which is
+        made up for.
         """
         (errors,) = self.errors
         J = len(errors)
         drawn = np.take_along_axis(rng.integers(J, size=(n, J)), rng.integers(J, size=(n, J)), axis=1)
-        return replace(self, errors=errors[drawn])
+        centre = self.levels()
+        return replace(self, errors=centre + (errors[drawn] - centre) * np.sqrt(J / (J - 1)))
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,15 @@ class Splits:
         """How many of the paper's data sets are there."""
         return f"{len(self.samples)} of {len(select_datasets(self.table, 'all'))} data sets done"
 
+    @property
+    def few(self) -> bool:
+        """Whether a data set has fewer than `FEWEST_SPLITS`."""
+        return any(sample.errors.shape[1] < FEWEST_SPLITS for sample in self.samples.values())
+
+    def n_splits(self) -> str:
+        """The fewest and the most splits of a data set, as text."""
+        return ends([sample.errors.shape[1] for sample in self.samples.values()])
+
     def tally(self, count: Callable[[Sample], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Sums over the data sets of ``count``, an array (draws, k): of our splits (k,), and of the redrawn ones."""
         ours, again = (
@@ -126,6 +140,12 @@ class Splits:
         return replace(self, samples=samples, redrawn=redrawn)
 
 
+def ends(numbers: Iterable[int]) -> str:
+    """The smallest and the largest of some numbers as text, such as "2 to 20"; "0" for none."""
+    known = [*numbers] or [0]
+    return " to ".join(map(str, sorted({min(known), max(known)})))
+
+
 def far_by_chance(splits: Splits, n_printed: int) -> np.ndarray:
     """How many values of a table chance makes `FAR` from those of another one, in each draw, shape (draws,).
 
@@ -141,7 +161,7 @@ def far_by_chance(splits: Splits, n_printed: int) -> np.ndarray:
             for n in (len(errors), n_printed)
         )
         se = ours.standard_errors()
-        counts += ((np.abs(ours.levels() - printed.levels()) > FAR * se) & (se > 0)).sum(axis=1)
+        counts += ((np.abs(ours.levels() - printed.levels()) > FAR * se) & (se > ROUNDING)).sum(axis=1)
     return counts
 
 
@@ -184,7 +204,7 @@ def count_margins(sample: Sample) -> np.ndarray:
     """Whether the best proposed method and the best other one are within two standard errors of each other."""
     ahead, _ = _difference(sample)
     errors = ahead.std(axis=1, ddof=1) / np.sqrt(ahead.shape[1])
-    return (np.abs(ahead.mean(axis=1)) < FAR * errors)[:, None]
+    return (np.abs(ahead.mean(axis=1)) <= FAR * errors + ROUNDING)[:, None]
 
 
 def _difference(sample: Sample) -> tuple[np.ndarray, np.ndarray]:

@@ -41,6 +41,13 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
             means = f"{row.ours_code} (κ = 1 / κ = m; in the paper {row.printed})"
             yield f"Mean errors over Table 1: {means}. {row.sure_code}."
     yield from count_verdicts(judged)
+    of_errors = judged.drop_duplicates("place").set_index("place").loc[["Table 1", "Table 2"]]
+    numbers = {name: " and ".join(of_errors[f"splits_{name}"]) for name in ("code", "paper")}
+    yield (
+        f"Random splits of a data set, of 100 in Table 1 and 20 in Table 2: {numbers['code']} as in the authors' code, "
+        f"{numbers['paper']} as in the paper's text. Fewer splits have more ties: the counts of the two are not to be "
+        "compared."
+    )
     of_code = judged.set_index("claim")
     survives = of_code.index[of_code["verdict_code"] == HOLDS]
     yield f"What survives: {_listed([f'“{claim}”' for claim in survives])}."
@@ -51,9 +58,13 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
         for row in turned.itertuples()
     ]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
-    moved = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
-    changes = [f"“{row.claim}” from {row.before} to {row.ours}" for row in moved.itertuples()]
-    yield f"MT's flip cost alone ({VARIANTS['half'].reason}) moves {', '.join(changes) or 'none of the counts'}."
+    half = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
+    moved = [f"“{row.claim}” from {row.before} to {row.ours}" for row in half.itertuples() if row.before != row.ours]
+    if len(half):
+        yield (
+            f"MT's flip cost alone ({VARIANTS['half'].reason}), tried on {half['n_splits'].iloc[0]} splits, moves "
+            f"{', '.join(moved) or 'none of the counts'}, as far as it is significant."
+        )
 
 
 def count_verdicts(judged: pd.DataFrame) -> Iterator[str]:
@@ -79,7 +90,8 @@ def anchor(heading: str) -> str:
 def to_markdown(judged: pd.DataFrame, choices: pd.DataFrame, notebooks: str = "notebooks") -> str:
     """The sentences and the table for a page from which the notebooks are in the folder ``notebooks``."""
     lines = [
-        "| claim | the paper | ours, as in the authors' code | ours, as in the paper's text | how sure | cell |",
+        "| claim | the paper | ours, as in the authors' code | ours, as in the paper's text "
+        "| how sure, as in the authors' code | cell |",
         "|---|---|---|---|---|---|",
     ]
     for row in judged.itertuples():

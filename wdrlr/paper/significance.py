@@ -37,6 +37,8 @@ CLAIMS = {
 def p_value(differences: np.ndarray, test_to_train: float = 0.0) -> float:
     """p-value of the one-sided test that the mean difference is below 0.
 
+    If all differences are the same, they have no variance; then it is that of the sign test, 2^-J or 1.
+
     Parameters
     ----------
     differences
@@ -61,7 +63,7 @@ def p_values(differences: np.ndarray, test_to_train: float = 0.0) -> np.ndarray:
     mean, variance = differences.mean(axis=-1), differences.var(axis=-1, ddof=1)
     spread = np.ptp(differences, axis=-1) > 0
     t = mean / np.sqrt(np.where(spread, variance, 1.0) * (1 / J + test_to_train))
-    return np.where(spread, student.cdf(t, J - 1), np.where(mean < 0, 0.0, 1.0))  # no spread: the difference is certain
+    return np.where(spread, student.cdf(t, J - 1), np.where(mean < 0, 0.5**J, 1.0))
 
 
 def assess_wins(rows: pd.DataFrame, statistic: str) -> pd.DataFrame:

@@ -203,20 +203,20 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
 
 
 def show_differences(experiment: Experiment, summary: pd.DataFrame) -> None:
-    """Show where our errors agree with the paper's and where they do not, and the likely reason, if looked for."""
+    """Show where our errors agree with the paper's and where they do not, and what would explain it, if looked for."""
     print(describe_differences(summary, experiment.table))
     display(labelled(differences_in_se(summary)))
     compared = stored_comparison(experiment.results, experiment.protocol, experiment.seed)
     table = explained(summary, compared)
     if not compared["dataset"].isin(summary["dataset"]).any():
-        table = table.drop(columns="likely reason")
+        table = table.drop(columns="what would explain it")
     with pd.option_context("display.max_colwidth", None):
         display(labelled(table))
 
 
 def explained(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """`explain_differences` for readers: data sets and methods in the index, headings in words."""
-    headings = {"difference_in_se": "difference (s.e.)", "likely_reason": "likely reason"}
+    headings = {"difference_in_se": "difference (s.e.)", "reason": "what would explain it"}
     table = explain_differences(summary, compared).set_index(["dataset", "method"])
     return table.rename(columns=headings).round(2)
 
