@@ -55,7 +55,7 @@ class Sample:
     def standard_errors(self) -> np.ndarray:
         """Those of the statistic, as `summarise_errors` has them, shape (draws, methods)."""
         if self.statistic == "median":
-            return np.apply_along_axis(median_standard_error, 1, self.errors)
+            return median_standard_error(self.errors, axis=1)
         return self.errors.std(axis=1, ddof=1) / np.sqrt(self.errors.shape[1])
 
     def redraw(self, n: int, rng: np.random.Generator) -> Sample:

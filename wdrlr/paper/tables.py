@@ -182,18 +182,20 @@ def summarise_runtimes(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     return summary[RUNTIME_COLUMNS]
 
 
-def median_standard_error(values: pd.Series | np.ndarray) -> float:
-    """The standard error of a sample median by Maritz and Jarrett (Biometrika 65, 1978); nan for one value.
+def median_standard_error(values: pd.Series | np.ndarray, axis: int = -1) -> np.ndarray:
+    """The standard error of sample medians by Maritz and Jarrett (Biometrika 65, 1978); nan for one value.
 
-    With x_(1) <= ... <= x_(n) and W_i the probability of ((i - 1) / n, i / n] under Beta((n + 1) / 2, (n + 1) / 2),
-    it is the root of the variance of x under W: the limit of a bootstrap of the median, without simulation.
+    With x_(1) <= ... <= x_(n) along the axis, and W_i the probability of ((i - 1) / n, i / n] under
+    Beta((n + 1) / 2, (n + 1) / 2), it is the root of the variance of x under W: the limit of a bootstrap of the median,
+    without simulation.
     """
-    n = len(values)
+    x = np.sort(np.moveaxis(np.asarray(values, dtype=float), axis, -1), axis=-1)
+    x = x - x[..., :1]  # exactly 0 where all are equal
+    n = x.shape[-1]
     if n < 2:
-        return np.nan
+        return np.full(x.shape[:-1], np.nan)
     weights = np.diff(beta.cdf(np.arange(n + 1) / n, (n + 1) / 2, (n + 1) / 2))
-    x = np.sort(values) - np.min(values)  # exactly 0 where all are equal
-    return float(np.sqrt(weights @ (x - weights @ x) ** 2))
+    return np.sqrt((x - (x @ weights)[..., None]) ** 2 @ weights)
 
 
 def count_best(summary: pd.DataFrame) -> pd.DataFrame:
