@@ -113,17 +113,17 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
         .reindex(columns=list(SOLVERS))
         for panel in ("N", "m")
     )
+    power_of_N, power_of_m = _powers(ended)
     both = of_N.dropna(subset=["monolithic", "algorithm1"])
     scheme = of_cost[of_cost["solver"] == "algorithm1"].drop_duplicates(["levels", "N", "m"])
     return {
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
         "sizes in N that both ended": len(both),
         "power of N, scheme, at the same N": _slope(np.log(both.index), both["algorithm1"]),
+        "power of N, scheme, right panel": power_of_N,
+        "power of m, scheme, right panel": power_of_m,
         "factor of a feature, monolithic program": float(np.exp(_slope(of_m.index, of_m["monolithic"]))),
         "factor of a feature, scheme": float(np.exp(_slope(of_m.index, of_m["algorithm1"]))),
-        **dict(
-            zip(("power of N, scheme, right panel", "power of m, scheme, right panel"), _powers(ended), strict=True)
-        ),
         "sizes whose median ended in time, scheme": int((scheme["missing"] == "").sum()),
         "sizes, scheme": len(scheme),
     }
