@@ -37,8 +37,8 @@ def test_powers_and_factors_are_those_of_the_medians_that_are_known(summary):
     verdict = growth.growth_table(summary, ["m"])["kappa = m"]
     assert verdict["power of N, monolithic program"] == "1.50"
     assert verdict["power of N, scheme, at the same N"] == "1.00"
-    assert verdict["power of N, scheme, right panel"] == "0.50"
-    assert verdict["power of m, scheme, right panel"] == "1.50"
+    assert verdict["power of N, scheme, alone"] == "0.50"
+    assert verdict["power of m, scheme, alone"] == "1.50"
     assert verdict["factor of a feature, monolithic program"] == "2.00"
     assert verdict["factor of a feature, scheme"] == "1.10"
     assert verdict["sizes whose median ended in time, scheme"] == verdict["sizes, scheme"] == "9"
@@ -46,7 +46,7 @@ def test_powers_and_factors_are_those_of_the_medians_that_are_known(summary):
 
 def test_one_size_alone_has_no_power(summary):
     verdict = growth.growth_table(summary[summary["N"] == 20], ["m"])["kappa = m"]
-    assert verdict["power of N, monolithic program"] == verdict["power of N, scheme, right panel"] == "nan"
+    assert verdict["power of N, monolithic program"] == verdict["power of N, scheme, alone"] == "nan"
 
 
 def test_growth_is_from_the_smallest_to_the_largest_size_that_all_solved(summary):

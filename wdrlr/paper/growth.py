@@ -103,7 +103,7 @@ def growth_table(summary: pd.DataFrame, label_costs: Sequence[str]) -> pd.DataFr
 def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
     """Powers of N and m, and the factor of one more feature, by straight lines through the known log seconds.
 
-    Those of the right panel, of the schemes alone, are from one plane through all its sizes. The last two are numbers
+    Those of the scheme alone are from one plane through all sizes of its panel. The last two are numbers
     of sizes, which ``of_cost`` has of one label cost.
     """
     ended = of_cost.assign(median=of_cost["median"].where(of_cost["missing"] == ""))
@@ -120,8 +120,8 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
         "sizes in N that both ended": len(both),
         "power of N, scheme, at the same N": _slope(np.log(both.index), both["algorithm1"]),
-        "power of N, scheme, right panel": power_of_N,
-        "power of m, scheme, right panel": power_of_m,
+        "power of N, scheme, alone": power_of_N,
+        "power of m, scheme, alone": power_of_m,
         "factor of a feature, monolithic program": float(np.exp(_slope(of_m.index, of_m["monolithic"]))),
         "factor of a feature, scheme": float(np.exp(_slope(of_m.index, of_m["algorithm1"]))),
         "sizes whose median ended in time, scheme": int((scheme["missing"] == "").sum()),

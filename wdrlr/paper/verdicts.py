@@ -361,12 +361,12 @@ def judge_in_features(summary: pd.DataFrame) -> Finding:
 
 
 def judge_scheme(summary: pd.DataFrame) -> Finding:
-    """Three parts a kappa, on the sizes of the right panel: the power of N and that of m in the scheme's seconds are 2
-    at most; and the median fit of every size ended in time."""
+    """Three parts a kappa: on the sizes of the paper's right panel, the power of N and that of m in the scheme's seconds
+    are 2 at most; and the median fit of every size ended in time."""
 
     def judge(of_cost: pd.DataFrame) -> tuple[str, ...]:
         numbers = growth_numbers(of_cost)
-        N, m = numbers["power of N, scheme, right panel"], numbers["power of m, scheme, right panel"]
+        N, m = numbers["power of N, scheme, alone"], numbers["power of m, scheme, alone"]
         in_time, sizes = numbers["sizes whose median ended in time, scheme"], numbers["sizes, scheme"]
         text = f"seconds grow as N^{N:.2f} and m^{m:.2f}; {in_time} of {sizes} sizes in time"
         powers = (_if_known(power, power <= GRACEFUL) for power in (N, m))
