@@ -361,8 +361,8 @@ def judge_in_features(summary: pd.DataFrame) -> Finding:
 
 
 def judge_scheme(summary: pd.DataFrame) -> Finding:
-    """Three parts a kappa: on the sizes of the paper's right panel, the power of N and that of m in the scheme's seconds
-    are 2 at most; and the median fit of every size ended in time."""
+    """Three parts a kappa: on the sizes of the paper's right panel, the powers of N and m in the scheme's seconds are 2
+    at most; and the median fit of every size ended in time."""
 
     def judge(of_cost: pd.DataFrame) -> tuple[str, ...]:
         numbers = growth_numbers(of_cost)
