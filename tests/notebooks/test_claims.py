@@ -48,14 +48,14 @@ def test_nothing_stored_is_nothing_computed(run, tmp_path):
 def test_verdicts_come_from_the_rows_and_files_of_the_folders(run, tmp_path):
     for stem in FIGURES:
         copy(ROOT / "figures" / f"{stem}.csv", tmp_path / "out")
-    save_rows(tmp_path / "rows", [stored_row(row) for row in printed_rows().to_dict("records")])
+    save_rows(tmp_path / "rows", [stored_row(row) for row in printed_rows(J=5).to_dict("records")])
     stored, output = run()
     wins = stored.loc["A proposed method is best"]
     assert (wins["ours_code"], wins["verdict_code"], wins["verdict_paper"]) == ("12 of 14", HOLDS, NOT_COMPUTED)
     figures = stored[stored["place"].str.startswith("Figure")]
     assert len(figures) == 6 and not (figures["verdict_code"] == NOT_COMPUTED).any()
     assert f"of {len(CLAIMS)} claims" in output and not any(f"{name} " in output for name in METHODS if "_" in name)
-    better = printed_rows().assign(test_error=lambda rows: rows["test_error"].where(rows["method"] != "LR", 0.0))
+    better = printed_rows(J=5).assign(test_error=lambda rows: rows["test_error"].where(rows["method"] != "LR", 0.0))
     save_rows(tmp_path / "rows", [stored_row(row) for row in better.to_dict("records")])
     stored, _ = run()
     wins = stored.loc["A proposed method is best"]
