@@ -50,8 +50,8 @@ def test_the_sentences_follow_the_verdicts():
     assert said[5] == "What hangs on a choice that the paper does not state: nothing."
     half = VARIANTS["half"].reason
     assert said[6] == (
-        f"MT's flip cost alone ({half}), tried on 5 to 20 splits, moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14, as "
-        "far as it is significant."
+        f"MT's flip cost alone ({half}), tried on 5 to 20 splits, moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14 "
+        "significantly."
     )
     assert len(said) == 7
 
@@ -71,7 +71,7 @@ def test_a_turned_verdict_and_the_best_mean_are_said():
     said = list(referee.describe(of_all, of_ties))
     hangs = f"What hangs on a choice that the paper does not state: “{CLAIMS[0].text}” holds if a flip costs 1"
     assert said[-2] == f"{hangs}."
-    assert said[-1].startswith("MT's flip cost alone") and " moves none of the counts, as far as" in said[-1]
+    assert said[-1].startswith("MT's flip cost alone") and said[-1].endswith(" moves none of the counts significantly.")
     rejected = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties", against="3")))
     assert rejected[-1] == f"{hangs} (which takes 3 other means away from the printed ones)."
     assert said[1].startswith("Mean errors over Table 1: LR 9 (κ = 1 / κ = m; in the paper ")

@@ -124,7 +124,7 @@ def test_values():
     first = (one_far["dataset"] == "audiology") & (one_far["method"] == "DRO_kappa_m")
     one_far.loc[first, "test_error"] += 0.05
     found = verdicts.judge_values(splits_of(one_far))
-    assert found.verdict == IN_PART and "each for itself beyond chance: audiology, DRO (κ = m) (+" in found.sure
+    assert found.verdict == IN_PART and "too far off to be chance: audiology, DRO (κ = m) (+" in found.sure
     assert [verdicts.judge_far(n, 126, 20) for n in (0, 20, 21, 63, 64)] == [HOLDS, HOLDS, IN_PART, IN_PART, FAILS]
     assert verdicts.judge_values(splits_of(made_up({"spect": {}}, J=20, sd=0.0))).verdict == UNDECIDED
 

@@ -74,7 +74,7 @@ def _group_claim(text: str, printed: Mapping[str, int], shares: str) -> Claim:
     return Claim(
         f"{' / '.join(map(label_of, printed))} {text}",
         "Section 4.2",
-        f"{shares} % ({numbers} of 14{'' if in_table == numbers else f'; marks in its table: {in_table}'})",
+        f"{shares} % ({numbers} of 14{'' if in_table == numbers else f'; its table has {in_table}, which count here'})",
         "table1",
         partial(verdicts.judge_group, printed=marks),
         *("table1", "The table"),
@@ -163,7 +163,7 @@ CLAIMS = (
         *("table1", "The table"),
     ),
     Claim(
-        "The means of Table 1 are the printed ones",
+        "The means of Table 1 are the printed ones, up to chance",
         "Table 1",
         "126",
         "table1",
@@ -187,7 +187,7 @@ CLAIMS = (
         *("table2", "The table"),
     ),
     Claim(
-        "The medians of Table 2 are the printed ones",
+        "The medians of Table 2 are the printed ones, up to chance",
         "Table 2",
         "45",
         "table2",

@@ -26,8 +26,8 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     times the box's height, and errors beyond are points. A difference is that of one split. Methods of the same group
     (`Method.group`) have the same colour. Data sets with large errors have panels of their own, and so has PI, whose
     errors are the largest: other panels of a column share their axes. Differences are on a scale that is logarithmic
-    beyond one percentage point either way, since most are small and a few are large. A data set with fewer splits than
-    others has their number at its name.
+    beyond one percentage point either way, since most are small and a few are large. If data
+    sets have different numbers of splits, these are at their names.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     high = data[~data["method"].isin(apart)].groupby(["dataset", "method"])["test_error_percent"].median()
     high = high.groupby("dataset").max()
     sets = {
-        f"median up to {LARGE_ERROR:g} %": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
+        f"all medians but PI's up to {LARGE_ERROR:g} %": [
+            name for name in datasets if not high.get(name, 0) > LARGE_ERROR
+        ],
         f"above {LARGE_ERROR:g} %": [name for name in datasets if high.get(name, 0) > LARGE_ERROR],
     }
     sets = {title: names for title, names in sets.items() if names}
@@ -59,7 +61,8 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
         kinds["less_LR_percent"] = "less LR's"
     columns = list(product(kinds, sets.items()))
     n_splits = data.groupby("dataset")["split"].nunique()
-    shown = {name: name if n == n_splits.max() else f"{name} ({n})" for name, n in n_splits.items()}
+    differ = n_splits.min() < n_splits.max()
+    shown = {name: f"{name} ({n})" if differ else name for name, n in n_splits.items()}
     groups = list(dict.fromkeys(method.group for method in METHODS.values()))
     colors = dict(zip(groups, sns.color_palette("colorblind"), strict=False))
     with figure_style():
@@ -106,7 +109,7 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
             labels = [shown.get(name, name) for name in names]
             axis.set_xticks(range(len(names)), labels if row == len(methods) - 1 else [], rotation=90)
             if column == 0:
-                axis.set_ylabel(METHODS[name].label)
+                axis.set_ylabel(METHODS[name].label, fontsize="small")
         for column, together in product(range(len(columns)), (set(methods) - set(apart), apart)):
             shared = [axes[row, column] for row, name in enumerate(methods) if name in together]
             shared = [axis for axis in shared if axis.axison]
@@ -175,7 +178,7 @@ def one_feature_plot(bands: pd.DataFrame, probabilities: pd.DataFrame) -> Figure
 
 
 def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], setting: Setting) -> Figure:
-    """Seconds against sizes (Figure 2), for one label cost.
+    """Seconds against sizes (Figure 2), for one label cost, which is at the top.
 
     Lines are medians, bands span 10 to 90 % of the runs; they end where the setting's budget of seconds and constraints
     does. A size whose median fit was not solved has a mark in the strip above the panel, which has no scale: a row for
@@ -258,4 +261,5 @@ def runtime_panels(summary: pd.DataFrame, panels: dict[str, Panel], setting: Set
         ]
         entries.append(Line2D([], [], color="0.4", lw=0.6, ls=":", label=f"budget of a fit: {setting.time_limit:g} s"))
         figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
+        figure.suptitle(f"label cost κ = {' and '.join(summary['label_cost'].unique())}", fontsize="medium")
     return figure

@@ -104,7 +104,7 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
     """Powers of N and m, and the factor of one more feature, by straight lines through the known log seconds.
 
     Those of the scheme alone are from one plane through all sizes of its panel. The last two are numbers
-    of sizes, which ``of_cost`` has of one label cost.
+    of these sizes, which ``of_cost`` has of one label cost.
     """
     ended = of_cost.assign(median=of_cost["median"].where(of_cost["missing"] == ""))
     of_N, of_m = (
@@ -113,9 +113,9 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
         .reindex(columns=list(SOLVERS))
         for panel in ("N", "m")
     )
-    power_of_N, power_of_m = _powers(ended)
+    scheme = ended[(ended["panel"] == "scheme") & (ended["solver"] == "algorithm1")]
+    power_of_N, power_of_m = _powers(scheme)
     both = of_N.dropna(subset=["monolithic", "algorithm1"])
-    scheme = of_cost[of_cost["solver"] == "algorithm1"].drop_duplicates(["levels", "N", "m"])
     return {
         "power of N, monolithic program": _slope(np.log(both.index), both["monolithic"]),
         "sizes in N that both ended": len(both),
@@ -129,9 +129,9 @@ def growth_numbers(of_cost: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _powers(ended: pd.DataFrame) -> tuple[float, float]:
-    """Powers of N and m in the scheme's seconds, by least squares in the logarithms, over the sizes of its panel."""
-    known = ended[(ended["panel"] == "scheme") & (ended["solver"] == "algorithm1")].dropna(subset="median")
+def _powers(medians: pd.DataFrame) -> tuple[float, float]:
+    """Powers of N and m in the median seconds, by least squares in the logarithms."""
+    known = medians.dropna(subset="median")
     if known["N"].nunique() < 2 or known["m"].nunique() < 2:
         return np.nan, np.nan
     sizes = np.column_stack([np.ones(len(known)), np.log(known["N"]), np.log(known["m"])])

@@ -63,7 +63,7 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     if len(half):
         yield (
             f"MT's flip cost alone ({VARIANTS['half'].reason}), tried on {half['n_splits'].iloc[0]} splits, moves "
-            f"{', '.join(moved) or 'none of the counts'}, as far as it is significant."
+            f"{', '.join(moved) or 'none of the counts'} significantly."
         )
 
 
