@@ -24,7 +24,7 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
 
     A box spans the quartiles over the splits with a line at the median, whiskers reach to the last error within 1.5
     times the box's height, and errors beyond are points. A difference is that of one split. Methods of the same group
-    (`Method.group`) have the same colour. Data sets with large errors have panels of their own, and so has PI, whose
+    (`Method.group`) have the same colour. Data sets with a median above 10 % have panels of their own, and so has PI, whose
     errors are the largest: other panels of a column share their axes. Differences are on a scale that is logarithmic
     beyond one percentage point either way, since most are small and a few are large. If data
     sets have different numbers of splits, these are at their names.
@@ -50,9 +50,7 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     high = data[~data["method"].isin(apart)].groupby(["dataset", "method"])["test_error_percent"].median()
     high = high.groupby("dataset").max()
     sets = {
-        f"all medians but PI's up to {LARGE_ERROR:g} %": [
-            name for name in datasets if not high.get(name, 0) > LARGE_ERROR
-        ],
+        f"up to {LARGE_ERROR:g} %, PI apart": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
         f"above {LARGE_ERROR:g} %": [name for name in datasets if high.get(name, 0) > LARGE_ERROR],
     }
     sets = {title: names for title, names in sets.items() if names}
