@@ -24,10 +24,10 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
 
     A box spans the quartiles over the splits with a line at the median, whiskers reach to the last error within 1.5
     times the box's height, and errors beyond are points. A difference is that of one split. Methods of the same group
-    (`Method.group`) have the same colour. Data sets with a median above 10 % have panels of their own, and so has PI, whose
-    errors are the largest: other panels of a column share their axes. Differences are on a scale that is logarithmic
-    beyond one percentage point either way, since most are small and a few are large. If data
-    sets have different numbers of splits, these are at their names.
+    (`Method.group`) have the same colour. Data sets with a median above 10 % have panels of their own, and so has PI,
+    whose errors are the largest: other panels of a column share their axes. Differences are on a scale that is
+    logarithmic beyond one percentage point either way, since most are small and a few are large. If data sets have
+    different numbers of splits, these are at their names.
 
     Parameters
     ----------
