@@ -162,7 +162,7 @@ def judge_averages(splits: Splits) -> Finding:
     for plain in ("LR", "r-LR"):
         lead, leads = (_lead_over(plain, values) for values in (ours, again))
         low, high = map(float, spread(leads))
-        states.append(HOLDS if min(lead, low) > 0 else UNDECIDED if high > 0 else FAILS)
+        states.append(HOLDS if lead > 0 and low > 0 else UNDECIDED if high > 0 else FAILS)
         ranges.append(f"{low:+.2f} to {high:+.2f}")
     best, second = ours.argsort()[:2]
     return Finding(
