@@ -427,14 +427,16 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     against = judge_variants(compared)[["opens", "worsens"]].sum(axis=1)
     significant = by_holm(p_of_change(compared)) <= LEVEL
     before = {claim.text: claim.rule(splits) for claim in claims}
-    moved = []
+    always, moved = counted(), []
     for variant, of_variant in compared.groupby("variant", sort=False):
-        changed = splits.changed(of_variant[significant[of_variant.index]])
+        moves = of_variant[significant[of_variant.index]]
+        changed = splits.changed(moves)
         reason = VARIANTS[str(variant)].reason if variant in VARIANTS else str(variant)
         n_splits = ends(of_variant["n_splits"])
         for claim in claims:
-            old, new = before[claim.text], claim.rule(changed)
-            if old.ours != new.ours or claim.text in counted():
+            old = before[claim.text]
+            new = old if moves.empty else claim.rule(changed)
+            if old.ours != new.ours or claim.text in always:
                 found = (new.ours, new.verdict, old.ours, old.verdict, n_splits, against[variant])
                 moved.append((claim.text, variant, reason, *found))
     return pd.DataFrame(moved, columns=columns)

@@ -155,6 +155,7 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     moved = _is_clear(compared)
     before, after = compared["difference_in_se"].abs(), compared["remaining_in_se"].abs()
     far = before > FAR
+    squares_before, squares_after = _squares(compared, compared["difference"], compared["remaining"])
     marks = pd.DataFrame(
         {
             "variant": compared["variant"],
@@ -164,8 +165,8 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
             "worsens": far & moved & (compared["remaining"].abs() > compared["difference"].abs()),
             "near": ~far,
             "opens": ~far & moved & (after > FAR),
-            "rms_before": compared["difference"] ** 2 / compared["se"] ** 2,
-            "rms_after": (compared["remaining"] ** 2 - compared["change_se"] ** 2) / compared["se"] ** 2,
+            "rms_before": squares_before,
+            "rms_after": squares_after,
         }
     )
     by_variant = marks.groupby("variant", sort=False)
@@ -195,18 +196,23 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(tests, index=judged.index), judged], axis=1)
 
 
+def _squares(compared: pd.DataFrame, difference: ArrayLike, remaining: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The squared differences before and after a change, in standard errors, without the variance of the change."""
+    change_se, se = compared["change_se"].to_numpy(), compared["se"].to_numpy()
+    return np.square(np.asarray(difference) / se), (np.square(remaining) - change_se**2) / se**2
+
+
 def _p_of_gain(touching: pd.DataFrame, difference: ArrayLike, remaining: ArrayLike) -> np.ndarray:
     """p-values of the test that a change's gains, one a data set, are no larger than losses; 1 if it touches none.
 
-    The gain on a mean is what its squared difference, in standard errors, falls by, the variance of the change allowed
-    for. The last axis of the arrays is that of the rows.
+    The gain on a mean is what its squared difference falls by (`_squares`). The last axis of the arrays is that of the
+    rows.
     """
     if touching.empty:
         return np.array(1.0)
-    change_se, se = touching["change_se"].to_numpy(), touching["se"].to_numpy()
-    gain = (np.square(difference) - np.square(remaining) + change_se**2) / se**2
+    before, after = _squares(touching, difference, remaining)
     of_dataset = pd.get_dummies(touching["dataset"]).to_numpy(dtype=float)
-    return wilcoxon(gain @ (of_dataset / of_dataset.sum(axis=0)), axis=-1, alternative="greater").pvalue
+    return wilcoxon((before - after) @ (of_dataset / of_dataset.sum(axis=0)), axis=-1, alternative="greater").pvalue
 
 
 def _power(touching: pd.DataFrame, level: float) -> float:

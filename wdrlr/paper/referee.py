@@ -44,9 +44,9 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     of_errors = judged.drop_duplicates("place").set_index("place").loc[["Table 1", "Table 2"]]
     numbers = {name: " and ".join(of_errors[f"splits_{name}"]) for name in ("code", "paper")}
     yield (
-        f"Random splits of a data set, of 100 in Table 1 and 20 in Table 2: {numbers['code']} as in the authors' code, "
-        f"{numbers['paper']} as in the paper's text. Fewer splits have more ties: the counts of the two are not to be "
-        "compared."
+        f"Random splits of a data set, of {N_SPLITS['table1']} in Table 1 and {N_SPLITS['table2']} in Table 2: "
+        f"{numbers['code']} as in the authors' code, {numbers['paper']} as in the paper's text. Fewer splits have more "
+        "ties: the counts of the two are not to be compared."
     )
     of_code = judged.set_index("claim")
     survives = of_code.index[of_code["verdict_code"] == HOLDS]

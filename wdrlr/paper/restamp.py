@@ -166,7 +166,9 @@ def _timed_anew(row: Row) -> Row:
     """A row of Figure 2 anew."""
     size = row["label_cost"], row["levels"], row["N"], row["m"]
     problem = runtimes.instance(*size, row["run"], row["radius"], row["seed"])
-    setting = Setting(tol=row["tol"], time_limit=row["time_limit"], conic_solver=row["conic_solver"] or "CLARABEL")
+    setting = Setting(
+        tol=row["tol"], time_limit=row["time_limit"], conic_solver=row["conic_solver"] or Setting.conic_solver
+    )
     return row | runtimes.timed(problem, row["solver"], setting)
 
 
