@@ -13,6 +13,7 @@ import pytest
 from wdrlr.paper.cells import plan_cells, run_cell, run_cells
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.quiet_runtimes import timed_alone
 from wdrlr.paper.results import KEY, save_rows
 from wdrlr.paper.trials import ONLY_ON, VARIANTS_OF, kind_of, plan_trials
 
@@ -27,7 +28,8 @@ def results(tmp_path_factory):
     """Two splits: all methods on one data set, the cheapest three on the other."""
     folder = tmp_path_factory.mktemp("rows")
     for dataset, methods in ((CATEGORICAL, list(METHODS)), (MIXED, ["LR", "r-LR", "PI"])):
-        run_cells(plan_cells([dataset], methods, n_splits=2, tol=1e-4), folder, backend="sequential")
+        rows = run_cells(plan_cells([dataset], methods, n_splits=2, tol=1e-4), folder, backend="sequential")
+        timed_alone(rows, folder, compute_missing=True)
     return folder
 
 
@@ -67,11 +69,21 @@ def test_a_table_shows_what_is_there_and_says_what_is_missing(run, tmp_path, nam
 def test_the_tables_of_runtimes_time_algorithm_1_on_the_first_split(run, results, tmp_path):
     rows = tmp_path / "rows"
     copytree(results, rows)
+    (rows / f"quiet_{CATEGORICAL}_code_seed0.csv").unlink()
     output = run("table4", dataset=CATEGORICAL, n_splits=2, compute_missing=True, results_dir=str(rows))
+    assert "18 of these 18 fits were timed one after the other, on " in output
     assert "Algorithm 1 ended 4 of 4 fits within 60 s." in output
     found = pd.read_csv(tmp_path / "out" / f"table4_algorithm1_{CATEGORICAL}_code.csv")
     assert found["method"].tolist() == [name for name in METHODS if METHODS[name].is_proposed]
     assert (found["difference"] < 1e-3).all() and (found["rounds"] >= 1).all()
+
+
+def test_a_table_of_runtimes_has_no_seconds_of_a_loaded_machine(run, results, tmp_path):
+    rows = tmp_path / "rows"
+    copytree(results, rows)
+    (rows / f"quiet_{CATEGORICAL}_code_seed0.csv").unlink()
+    with pytest.raises(papermill.PapermillExecutionError, match="none of these 18 fits has been timed alone in rows"):
+        run("table4", dataset=CATEGORICAL, n_splits=2, results_dir=str(rows))
 
 
 @pytest.mark.parametrize("name", ["figure3", "figure4"])

@@ -40,10 +40,22 @@ def test_few_splits_leave_claims_on_errors_undecided():
         assert find(CLAIMS[0], {"table1": splits_of(printed_rows(J=J))})[:2] == ("12 of 14", expected)
 
 
+def seconds_rows(table):
+    """Two splits with the printed seconds."""
+    rows = published_values(table).assign(protocol="code", seed=0, tol=1e-6, seconds=1.0, cv_seconds=1.0)
+    rows = rows.assign(solver_seconds=rows["value"], identification_seconds=rows["value_identification_s"])
+    return pd.concat([rows.assign(split=0), rows.assign(split=1)])
+
+
 def test_all_claims_under_both_protocols():
     code, nothing = splits_of(printed_rows()), splits_of(printed_rows()[:0])
     splits = {"code": {"table1": code}, "paper": {"table1": nothing}}
-    judged = claims.judge_claims({name: {"table2": nothing} | of for name, of in splits.items()}, {})
+    of_code = seconds_rows("table3")
+    seconds = {
+        "code": claims.seconds_of(of_code, "table3"),
+        "paper": claims.seconds_of(of_code.drop(index=0), "table3"),
+    }
+    judged = claims.judge_claims({name: {"table2": nothing} | of for name, of in splits.items()}, seconds, {})
     assert list(judged.columns) == claims.COLUMNS
     assert judged["claim"].is_unique and not judged["claim"].str.contains("_kappa").any()
     of_errors = judged["claim"].isin([claim.text for claim in CLAIMS if claim.evidence == "table1"])
@@ -51,6 +63,9 @@ def test_all_claims_under_both_protocols():
     assert (judged.loc[of_errors, "ours_paper"] == "0 of 14 data sets done").all()
     figures = judged["place"].str.startswith("Figure")
     assert (judged.loc[figures, "verdict_paper"] == "").all() and figures.any()
+    (of_seconds,) = judged[judged["claim"] == "Seconds as multiples of LR's, numbers and categories"].itertuples()
+    assert (of_seconds.verdict_code, of_seconds.splits_code) == (HOLDS, "2")
+    assert (of_seconds.verdict_paper, of_seconds.splits_paper) == (NOT_COMPUTED, "")
 
 
 def test_a_notebook_ends_with_the_claims_on_its_table():
@@ -63,11 +78,7 @@ def test_a_notebook_ends_with_the_claims_on_its_table():
 
 
 def test_a_table_of_runtimes_ends_with_the_claims_on_seconds():
-    printed = published_values("table3")
-    rows = printed.assign(protocol="code", seed=0, tol=1e-6, split=0, cv_seconds=1.0, seconds=1.0, test_error=0.1)
-    rows = rows.assign(solver_seconds=rows["value"], identification_seconds=rows["value_identification_s"], n_test=1)
-    rows = pd.concat([rows.assign(n_train=4), rows.assign(n_train=4, split=1)])
-    judged = claims.of_rows(rows, "table3")
+    judged = claims.of_rows(seconds_rows("table3"), "table3")
     assert [text.split(" (")[0] for text in judged] == ["Seconds as multiples of LR's, numbers and categories"]
     assert all(judged.values())
 

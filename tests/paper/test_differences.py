@@ -116,6 +116,15 @@ def test_means_of_a_data_set_count_once():
     assert judge_variants(compare_variants(rows, variants)).loc["metric", "datasets"] == 14
 
 
+def test_the_splits_of_a_change_are_told(tried):
+    compared = compare_variants(*tried)
+    compared.loc[compared.index[0], "n_splits"] += 3
+    n_splits = compared.groupby("variant")["n_splits"]
+    judged = judge_variants(compared)
+    assert judged["fewest"].equals(n_splits.min()[judged.index]) and judged["most"].equals(n_splits.max()[judged.index])
+    assert (judged["most"] - judged["fewest"]).max() == 3
+
+
 def test_a_change_that_moves_a_near_mean_away_is_not_likely(tried):
     rows, variants = tried
     moved = rows_of("spect", "PI", around(PAPER["spect", "PI"] + 5, 1.2), "code-PI-coding")

@@ -2,8 +2,9 @@ import random
 
 import pytest
 
-from wdrlr.paper import runtimes, scheme_runtimes
+from wdrlr.paper import quiet_runtimes, runtimes, scheme_runtimes
 from wdrlr.paper.cells import plan_cells, run_cells
+from wdrlr.paper.quiet_runtimes import QUIET_RUNTIMES, timed_alone
 from wdrlr.paper.restamp import cell_of, differing, draw_sample, main, restamp
 from wdrlr.paper.results import RESULTS, versions
 from wdrlr.paper.runtimes import RUNTIMES, Panel, Setting, rows_for
@@ -93,6 +94,21 @@ def test_rows_of_algorithm_1_are_restamped_too(tmp_path):
     assert SCHEME_RUNTIMES.read(path) == [row]
     SCHEME_RUNTIMES.save(tmp_path, [row | {"objective": row["objective"] + 1e-4, "versions": OLD}])
     with pytest.raises(RuntimeError, match=r"1 of 1 rows computed anew differ.*\['objective'\]"):
+        restamp(tmp_path, 0)
+
+
+def test_rows_of_fits_timed_alone_are_restamped_too(tmp_path):
+    cells = plan_cells(["hayes-roth"], ["DRO_kappa_1", "PI"], n_splits=1)
+    timed_alone(run_cells(cells, tmp_path, backend="sequential"), tmp_path, compute_missing=True)
+    (path,) = tmp_path.glob("quiet_*.csv")
+    rows = QUIET_RUNTIMES.read(path)
+    now = versions(quiet_runtimes.STAMPED_HERE)
+    QUIET_RUNTIMES.save(tmp_path, [row | {"versions": now.replace("wdrlr=", "wdrlr=0+")} for row in rows])
+    before = path.read_text()
+    assert restamp(tmp_path, 0) == 2
+    assert path.read_text() == before.replace("wdrlr=0+", "wdrlr=")
+    QUIET_RUNTIMES.save(tmp_path, [row | {"test_error": row["test_error"] / 2, "versions": OLD} for row in rows])
+    with pytest.raises(RuntimeError, match=r"2 of 2 rows computed anew differ.*\['test_error'\]"):
         restamp(tmp_path, 0)
 
 

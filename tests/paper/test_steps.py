@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wdrlr.paper import cells, runtimes, scheme_runtimes, steps
+from wdrlr.paper import cells, quiet_runtimes, runtimes, scheme_runtimes, steps
 from wdrlr.paper.results import STAMPED, source_stamp, versions
 
 SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_splits": 2, "first_split": 0, "seed": 0, "protocol": "code"}
@@ -61,7 +61,11 @@ def test_the_last_word_is_whether_the_claims_hold(capsys, claims, sentence):
 
 
 def test_committed_rows_have_the_stamp_of_the_code():
-    of_files = {"figure2": runtimes.STAMPED_HERE, "algorithm1": scheme_runtimes.STAMPED_HERE}
+    of_files = {
+        "figure2": runtimes.STAMPED_HERE,
+        "algorithm1": scheme_runtimes.STAMPED_HERE,
+        "quiet": quiet_runtimes.STAMPED_HERE,
+    }
     stamps: dict[tuple[str, ...], set[str]] = {stamped: set() for stamped in (STAMPED, *of_files.values())}
     pythons = set()
     for path in (Path(__file__).parents[2] / "figures" / "results").glob("*.csv"):
@@ -69,7 +73,7 @@ def test_committed_rows_have_the_stamp_of_the_code():
         pythons |= set(re.findall(r"python=(\d+\.\d+)", text))
         stamped = of_files.get(path.name.partition("_")[0], STAMPED)
         stamps[stamped] |= set(re.findall(r"wdrlr=[\d.]+\+?(\w*)", text))
-    assert len(pythons) == 1 and [len(of_one) for of_one in stamps.values()] == [1, 1, 1]
+    assert len(pythons) == 1 and [len(of_one) for of_one in stamps.values()] == [1, 1, 1, 1]
     if pythons != {re.match(r"python=(\d+\.\d+)", versions())[1]}:
         pytest.skip("stamps can be compared with the code under the same version of Python only")
     assert stamps == {stamped: {source_stamp(stamped)} for stamped in stamps}

@@ -11,6 +11,7 @@ from wdrlr.paper import verdicts
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.redrawn import Splits
+from wdrlr.paper.tables import summarise_runtimes
 from wdrlr.paper.verdicts import FAILS, HOLDS, IN_PART, UNDECIDED, verdict
 
 
@@ -136,13 +137,13 @@ def test_seconds(factor, expected):
     )
     total = printed["value"] + printed["value_identification_s"].fillna(0.0)
     rows = printed.assign(solver_seconds=total * np.where(printed["method"] == "LR", 1.0, factor))
-    splits = Splits("table4", rows, {}, {})
-    assert verdicts.judge_seconds(splits, "table4").verdict == expected
+    assert verdicts.judge_seconds(summarise_runtimes(rows, "table4")).verdict == expected
     proposed = rows["method"].map(lambda name: METHODS[name].is_proposed)
     mixed = rows.assign(solver_seconds=rows["solver_seconds"] / np.where(proposed, 100.0, 1.0))
-    assert verdicts.judge_seconds(Splits("table4", mixed, {}, {}), "table4").verdict == (
-        IN_PART if expected == HOLDS else FAILS
-    )
+    found = verdicts.judge_seconds(summarise_runtimes(mixed, "table4"))
+    assert found.verdict == (IN_PART if expected == HOLDS else FAILS)
+    n_others = 4 if expected == HOLDS else 0
+    assert f"of the printed size: 0 of 4 proposed methods, {n_others} of 4 others; " in found.sure
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,9 @@ def test_seconds_by_algorithm_1(factor, stopped, expected):
     fits.loc[fits.index[:stopped], ["ratio_to_LR", "status"]] = [np.inf, "time limit"]
     found = verdicts.judge_scheme_seconds(fits)
     assert found.verdict == expected
-    assert f"{16 - stopped} of 16 fits ended; 50 times as long as the tailored solver" in found.sure
+    sized, faster = (2 if expected == HOLDS else 0), (2 if factor < 1 else 0)
+    assert f"{16 - stopped} of 16 fits ended; of the printed size: {sized} of 2 methods" in found.sure
+    assert f"relatively faster: {faster}; 50 times as long as the tailored solver" in found.sure
 
 
 # Figures

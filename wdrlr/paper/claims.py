@@ -20,10 +20,11 @@ from wdrlr.paper.differences import COMPARED_COLUMNS, by_holm, judge_variants, p
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.protocols import PROTOCOLS
+from wdrlr.paper.quiet_runtimes import timed_alone
 from wdrlr.paper.redrawn import NAMES, Splits, ends
 from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.significance import LEVEL
-from wdrlr.paper.tables import label_of, select_datasets
+from wdrlr.paper.tables import label_of, select_datasets, summarise_runtimes
 from wdrlr.paper.variants import STANDARD, VARIANTS
 from wdrlr.paper.verdicts import HOLDS, IN_PART, NOT_COMPUTED, UNDECIDED, Finding
 
@@ -31,6 +32,9 @@ COLUMNS = (
     "claim place printed ours_code verdict_code sure_code splits_code ours_paper verdict_paper sure_paper splits_paper "
     "notebook heading"
 ).split()
+
+ERRORS_OF = {"table3": "table2", "table4": "table1"}
+"""The tables of seconds, each with that of the errors of the same fits."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Claim:
     text, place, printed
         What is claimed, where, and the printed values.
     evidence
-        What the rule gets: "table1" or "table2" (`Splits`), or the stem of files in ``figures/`` (a DataFrame).
+        What the rule gets: "table1" or "table2" (`Splits`), "table3" or "table4" (the result of `summarise_runtimes`),
+        or the stem of files in ``figures/`` (a DataFrame).
     rule
         Turns that into a `Finding`; its docstring says how.
     notebook, heading
@@ -81,7 +86,7 @@ def _group_claim(text: str, printed: Mapping[str, int], shares: str) -> Claim:
     )
 
 
-def _seconds_claim(text: str, table: str, of: str) -> Claim:
+def _seconds_claim(text: str, table: str) -> Claim:
     printed = published_values(table).assign(
         seconds=lambda cells: cells["value"] + cells["value_identification_s"].fillna(0.0)
     )
@@ -91,8 +96,8 @@ def _seconds_claim(text: str, table: str, of: str) -> Claim:
         text,
         f"Table {table[-1]}",
         verdicts.multiples(ratios),
-        of,
-        partial(verdicts.judge_seconds, table=table),
+        table,
+        verdicts.judge_seconds,
         *(table, "The table"),
     )
 
@@ -194,9 +199,9 @@ CLAIMS = (
         verdicts.judge_values,
         *("table2", "Which medians differ from the paper's, and why"),
     ),
-    _seconds_claim("Seconds as multiples of LR's, numbers and categories", "table3", "table2"),
+    _seconds_claim("Seconds as multiples of LR's, numbers and categories", "table3"),
     _scheme_claim("Algorithm 1's seconds as multiples of LR's, numbers and categories", "table3"),
-    _seconds_claim("Seconds as multiples of LR's, categories alone", "table4", "table1"),
+    _seconds_claim("Seconds as multiples of LR's, categories alone", "table4"),
     _scheme_claim("Algorithm 1's seconds as multiples of LR's, categories alone", "table4"),
     Claim(
         "β = 1 lies outside the continuous model's band, whatever N",
@@ -262,6 +267,28 @@ def read_splits(results: Path, protocol: str, seed: int, tol: float) -> dict[str
     return found
 
 
+def read_seconds(results: Path, splits: Mapping[str, Splits]) -> dict[str, pd.DataFrame]:
+    """Tables 3 and 4 under a protocol, of the stored rows whose fits were timed alone.
+
+    Parameters
+    ----------
+    results
+        The folder of the rows.
+    splits
+        The result of `read_splits` for it.
+    """
+    found: dict[str, pd.DataFrame] = {}
+    for table, of_errors in ERRORS_OF.items():
+        found |= seconds_of(timed_alone(splits[of_errors].rows, results, compute_missing=False), table)
+    return found
+
+
+def seconds_of(rows: pd.DataFrame, table: str) -> dict[str, pd.DataFrame]:
+    """The evidence on seconds: the result of `summarise_runtimes` by the table's name; {} if it lacks a cell."""
+    cells = rows[["dataset", "method"]].drop_duplicates()
+    return {table: summarise_runtimes(rows, table)} if len(cells) == len(published_values(table)) else {}
+
+
 def read_figures(folder: Path) -> dict[str, pd.DataFrame]:
     """What the notebooks of figures, Tables 3 and 4 and the theorems have saved; what lacks a file is left out."""
     wanted = {
@@ -312,7 +339,7 @@ def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
 def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
     """The finding on a claim; "not computed" if its evidence is missing or incomplete.
 
-    A claim on errors is undecided if a data set has fewer than `FEWEST_SPLITS`.
+    A claim on `Splits` is undecided if a data set has fewer than `FEWEST_SPLITS`.
     """
     found = evidence.get(claim.evidence)
     if found is None:
@@ -320,18 +347,22 @@ def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
     if isinstance(found, Splits) and not found.complete:
         return Finding(found.describe(), NOT_COMPUTED)
     finding = claim.rule(found)
-    if isinstance(found, Splits) and found.few and function_of(claim.rule) is not verdicts.judge_seconds:
+    if isinstance(found, Splits) and found.few:
         return finding._replace(verdict=UNDECIDED)
     return finding
 
 
-def judge_claims(splits: Mapping[str, Mapping[str, Splits]], figures: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def judge_claims(
+    splits: Mapping[str, Mapping[str, Splits]],
+    seconds: Mapping[str, Mapping[str, pd.DataFrame]],
+    figures: Mapping[str, pd.DataFrame],
+) -> pd.DataFrame:
     """All claims with the verdicts.
 
     Parameters
     ----------
-    splits
-        For each protocol the result of `read_splits`.
+    splits, seconds
+        For each protocol the results of `read_splits` and `read_seconds`.
     figures
         The result of `read_figures`.
 
@@ -341,21 +372,26 @@ def judge_claims(splits: Mapping[str, Mapping[str, Splits]], figures: Mapping[st
     ours_paper, verdict_paper, sure_paper, splits_paper (under both protocols; claims on Figures 1 and 2 have no
     protocol, and "" in the last four and in splits_code, the number of splits of a data set); notebook, heading.
     """
-    return pd.DataFrame([judge_row(claim, splits, figures) for claim in CLAIMS], columns=COLUMNS)
+    evidence = {protocol: {**splits[protocol], **seconds[protocol], **figures} for protocol in PROTOCOLS}
+    return pd.DataFrame([judge_row(claim, evidence) for claim in CLAIMS], columns=COLUMNS)
 
 
-def judge_row(
-    claim: Claim, splits: Mapping[str, Mapping[str, Splits]], figures: Mapping[str, pd.DataFrame]
-) -> dict[str, str]:
-    """One row of `judge_claims`."""
+def judge_row(claim: Claim, evidence: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """One row of `judge_claims`, by the evidence under each protocol."""
     row = {"claim": claim.text, "place": claim.place, "printed": claim.printed}
-    for protocol in PROTOCOLS:
-        judged = claim.evidence in N_SPLITS or protocol == STANDARD
-        finding = find(claim, {**splits[protocol], **figures}) if judged else Finding("", "")
+    of_protocol = claim.evidence in (*N_SPLITS, *ERRORS_OF)
+    for protocol, known in evidence.items():
+        finding = find(claim, known) if of_protocol or protocol == STANDARD else Finding("", "")
         row |= {f"{name}_{protocol}": text for name, text in finding._asdict().items()}
-        of_errors = splits[protocol].get(claim.evidence)
-        row[f"splits_{protocol}"] = of_errors.n_splits() if of_errors else ""
+        row[f"splits_{protocol}"] = _n_splits(known.get(claim.evidence)) if of_protocol else ""
     return row | {"notebook": claim.notebook, "heading": claim.heading}
+
+
+def _n_splits(found: Splits | pd.DataFrame | None) -> str:
+    """The fewest and the most splits of a data set behind errors or seconds, as text."""
+    if found is None:
+        return ""
+    return found.n_splits() if isinstance(found, Splits) else ends(found["n_splits"])
 
 
 def of_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
@@ -388,8 +424,8 @@ def of_rows(rows: pd.DataFrame, table: str, figures: Mapping[str, pd.DataFrame] 
     figures
         More evidence, as from `read_figures`.
     """
-    of_errors = {"table3": "table2", "table4": "table1"}.get(table, table)
-    evidence = {of_errors: Splits.of(rows, of_errors), **(figures or {})}
+    evidence: dict[str, Any] = dict(figures or {})
+    evidence |= seconds_of(rows, table) if table in ERRORS_OF else {table: Splits.of(rows, table)}
     shown_in = ("table1", "significance") if table == "table1" else (table,)
     judged = {}
     for claim in CLAIMS:
@@ -444,7 +480,7 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
 
 def _is_of_errors(claim: Claim) -> bool:
     """Whether the rule reads the errors of `Splits`, which `Splits.changed` changes, and not its rows."""
-    return function_of(claim.rule) not in (verdicts.judge_values, verdicts.judge_seconds)
+    return function_of(claim.rule) is not verdicts.judge_values
 
 
 def function_of(rule: Callable) -> Callable:

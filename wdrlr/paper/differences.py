@@ -146,10 +146,10 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame indexed by variant with the columns reason; likely (whether it may be part of how the printed numbers were
     made: p_corrected is at most 5 %, and it opens no difference); power (at the level of the smallest p-value, 5 % over
-    the number of changes); datasets (how many it touches), p and p_corrected; far (the number of far means that it was
-    tried on), closes, worsens, near, opens; rms_before and rms_after: the root mean square of all differences, in the
-    standard errors of our means; rms_after leaves out the variance of the changes themselves, and is nan where that
-    explains all of it.
+    the number of changes); datasets (how many it touches); fewest, most (splits of a data set on which it was tried); p
+    and p_corrected; far (the number of far means that it was tried on), closes, worsens, near, opens; rms_before and
+    rms_after: the root mean square of all differences, in the standard errors of our means; rms_after leaves out the
+    variance of the changes themselves, and is nan where that explains all of it.
     """
     compared = compared[compared["se"] > 0]  # without a standard error nothing is far or near
     moved = _is_clear(compared)
@@ -185,11 +185,14 @@ def judge_variants(compared: pd.DataFrame) -> pd.DataFrame:
         }
     )
     corrected = by_holm(p)
+    n_splits = compared.groupby("variant", sort=False)["n_splits"]
     tests = {
         "reason": [VARIANTS[name].reason for name in judged.index],
         "likely": (corrected <= LEVEL) & (judged["opens"] == 0),
         "power": {name: _power(of_one, LEVEL / len(touching)) for name, of_one in touching.items()},
         "datasets": {name: of_one["dataset"].nunique() for name, of_one in touching.items()},
+        "fewest": n_splits.min(),
+        "most": n_splits.max(),
         "p": p,
         "p_corrected": corrected,
     }

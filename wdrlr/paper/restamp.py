@@ -2,8 +2,9 @@
 
 A change of code that can move no digit still changes the stamp of the sources (`wdrlr.paper.results.versions`). Instead
 of computing all rows anew, a sample of them is: at least one of each method on each data set, one of each change of
-`wdrlr.paper.variants`, one of Algorithm 1 (`wdrlr.paper.scheme_runtimes`) on each data set, and one of each solver at
-each size of Figure 2 (`wdrlr.paper.runtimes`). Only if each has the same errors and choices, and an objective within
+`wdrlr.paper.variants`, one of Algorithm 1 (`wdrlr.paper.scheme_runtimes`) on each data set, one of each method on each
+data set of the fits timed alone (`wdrlr.paper.quiet_runtimes`), and one of each solver at each size of Figure 2
+(`wdrlr.paper.runtimes`). Only if each has the same errors and choices, and an objective within
 the certified gaps, do all rows get the new versions. Seconds stay those of the older code: where a change alters them,
 the rows of Figure 2 are to be computed anew.
 """
@@ -18,10 +19,11 @@ from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
 from wdrlr.extras import required
-from wdrlr.paper import runtimes, scheme_runtimes
+from wdrlr.paper import quiet_runtimes, runtimes, scheme_runtimes
 from wdrlr.paper.cells import Cell, plan_cells, run_cell
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import results_folder
+from wdrlr.paper.quiet_runtimes import QUIET_RUNTIMES, run_alone
 from wdrlr.paper.results import RESULTS, versions
 from wdrlr.paper.runtimes import RUNTIMES, Setting
 from wdrlr.paper.scheme_runtimes import SCHEME_RUNTIMES, run_scheme
@@ -39,7 +41,7 @@ OBJECTIVES = ("objective", "tailored_objective")
 """The columns that may differ as much as the certificates of both rows allow."""
 
 REPEATABLE = 20.0
-"""Seconds: a fit of `wdrlr.paper.runtimes` or `wdrlr.paper.scheme_runtimes` that took longer is not in the sample."""
+"""Seconds: a single fit (all but the experiments' rows) that took longer is not in the sample."""
 
 
 class Kind(NamedTuple):
@@ -53,7 +55,8 @@ class Kind(NamedTuple):
 
 
 def kinds(n_rows: int, seed: int) -> list[Kind]:
-    """The experiments' rows, of which at least `n_rows` are drawn, those of Algorithm 1, and those of Figure 2."""
+    """The experiments' rows, of which at least `n_rows` are drawn; those of Algorithm 1, of fits timed alone, and of
+    Figure 2."""
     return [
         Kind(
             RESULTS,
@@ -68,6 +71,13 @@ def kinds(n_rows: int, seed: int) -> list[Kind]:
             versions(scheme_runtimes.STAMPED_HERE),
             lambda rows: _one_of_each(rows, ["dataset"]),
             lambda row: run_scheme(row, row["time_limit"]),
+        ),
+        Kind(
+            QUIET_RUNTIMES,
+            ["quiet_*.csv"],
+            versions(quiet_runtimes.STAMPED_HERE),
+            lambda rows: _one_of_each(rows, ["dataset", "method"]),
+            run_alone,
         ),
         Kind(
             RUNTIMES,

@@ -5,7 +5,7 @@ files printed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -18,6 +18,7 @@ from wdrlr.paper.cells import describe_missing, plan_cells, wanted_rows
 from wdrlr.paper.differences import describe_differences, explain_differences, stored_comparison
 from wdrlr.paper.paths import figures_folder, results_folder
 from wdrlr.paper.printed import N_SPLITS
+from wdrlr.paper.quiet_runtimes import timed_alone
 from wdrlr.paper.scheme_runtimes import describe_ratios, scheme_rows, summarise_scheme
 from wdrlr.paper.tables import (
     labelled,
@@ -163,6 +164,25 @@ def run_trials(
     print(f"{len(changed)} of {len(variants)} cells of the variants done.")
     rows = stored[stored["protocol"] == STANDARD]
     return Experiment("table1", dataset, STANDARD, seed, datasets, rows, n_failed, results, figures), changed
+
+
+def time_alone(experiment: Experiment, *, compute_missing: bool) -> Experiment:
+    """The experiment with the rows and seconds of the fits that were timed alone, and print how many these are.
+
+    Raises
+    ------
+    RuntimeError
+        If there are none.
+    OSError
+        As `wdrlr.paper.quiet_runtimes.timed_alone`.
+    """
+    rows = timed_alone(experiment.rows, experiment.results, compute_missing=compute_missing)
+    of = f"of these {len(experiment.rows)} fits"
+    if rows.empty:
+        remedy = "set compute_missing to True, or name another results_dir"
+        raise RuntimeError(f"none {of} has been timed alone in {experiment.results.name}: {remedy}.")
+    print(f"{len(rows)} {of} were timed one after the other, on {'; '.join(rows['machine'].unique())}.")
+    return replace(experiment, rows=rows)
 
 
 def show_table(experiment: Experiment) -> pd.DataFrame:
