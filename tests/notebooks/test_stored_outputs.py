@@ -19,7 +19,7 @@ NOTEBOOKS = {
     for path in sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 }
 DRAWS = re.compile(r"\b(show_figure|save_figure|subplots|box_plots|\w+_plot|\w+_panels)\(")
-LAST_WORD = re.compile(r"\bclaims? (holds?|does not hold|do not hold)\b[^\n]*\.$")
+LAST_WORD = re.compile(r"\bclaims? (holds?( in part)?|do(es)? not hold|(is|are) undecided)\b[^\n]*\.$")
 RAW_NAMES = [name for name in METHODS if name != label_of(name)]
 
 

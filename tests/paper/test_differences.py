@@ -132,7 +132,7 @@ def test_a_change_that_moves_a_near_mean_away_is_not_likely(tried):
     judged = judge_variants(compared)
     assert list(judged.loc["PI-coding", ["likely", "closes", "opens"]]) == [False, 1, 1]
     explained = explain_differences(summary_of(compared), compared).set_index("dataset")
-    assert "but that makes 1 other differences far or farther" in explained.loc["lymphography", "reason"]
+    assert "but that makes 1 other difference far or farther" in explained.loc["lymphography", "reason"]
 
 
 def test_a_mean_without_a_standard_error_is_neither_far_nor_near(tried):

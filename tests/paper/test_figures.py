@@ -38,8 +38,9 @@ def test_one_row_a_method_and_small_errors_apart_from_large_ones(drawn):
     assert labels == [method.label for method in METHODS.values()]
     assert {axis.get_ylabel() for axis in axes[:, 1:].flat} == {""}
     kinds = [axis.get_title() for axis in axes[0]]
-    assert kinds[:2] == ["error in %,\nup to 10 %, PI apart", "error in %,\nabove 10 %"]
-    assert kinds[2:] == ["less LR's,\nup to 10 %, PI apart", "less LR's,\nabove 10 %"]
+    assert kinds[:2] == ["error in %,\nsets up to 10 %,\nPI apart", "error in %,\nsets above 10 %"]
+    of_lr = "error less LR's,\nin points,\n"
+    assert kinds[2:] == [f"{of_lr}sets up to 10 %,\nPI apart", f"{of_lr}sets above 10 %"]
     named = [[label.get_text() for label in axis.get_xticklabels()] for axis in axes[-1]]
     assert named == [["monks-3", "car"], ["spect"]] * 2
     assert figure.get_size_inches()[0] == TEXT_WIDTH

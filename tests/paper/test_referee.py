@@ -31,6 +31,7 @@ def judged(**cells):
 def choices(**cells):
     row = {"claim": CLAIMS[0].text, "variant": "half", "reason": "a flip costs 1", "ours": "7 of 14"}
     row |= {"verdict": FAILS, "before": "5 of 14", "verdict_before": FAILS, "n_splits": "5 to 20", "against": "0"}
+    row |= {"added": "7 of 14", "only_on": ""}
     return pd.DataFrame([row | cells])
 
 
@@ -46,14 +47,26 @@ def test_the_sentences_follow_the_verdicts():
         "Random splits of a data set, of 100 in Table 1 and 20 in Table 2: 7 to 80 and 20 as in the authors' code, "
         "2 to 10 and 3 as in the paper's text."
     )
-    assert said[4].startswith(f"What survives: “{CLAIMS[1].text}”; ") and f"“{CLAIMS[0].text}”" not in said[4]
+    assert said[4].startswith(f"What survives, under both where both judge it: “{CLAIMS[1].text}”; ")
+    assert f"“{CLAIMS[0].text}”" not in said[4]
     assert said[5] == "What hangs on a choice that the paper does not state: nothing."
-    half = VARIANTS["half"].reason
-    assert said[6] == (
-        f"MT's flip cost alone ({half}), tried on 5 to 20 splits, moves “{CLAIMS[0].text}” from 5 of 14 to 7 of 14 "
-        "significantly."
-    )
     assert len(said) == 7
+    in_one = judged()
+    in_one.loc[1, "verdict_paper"] = FAILS
+    assert f"“{CLAIMS[1].text}”" not in list(referee.describe(in_one, choices()))[4]
+
+
+def test_the_counts_with_each_change_are_told():
+    known = [("half", "7 of 14", "7 of 14"), ("folds", "5 of 14", "11 of 14"), ("grid", "5 of 14", "4 of 14")]
+    of_all = pd.concat([choices(variant=name, ours=ours, added=added) for name, ours, added in known])
+    (said,) = referee.describe_counts(of_all)
+    reasons = {name: VARIANTS[name].reason for name, *_ in known}
+    assert said == (
+        f"Changes that move the count of “{CLAIMS[0].text}” significantly: half. Were each change's mean added, "
+        f"significant or not, it would be between 4 of 14 if {reasons['grid']} (grid; 5 to 20 splits) and 11 of 14 if "
+        f"{reasons['folds']} (folds; 5 to 20 splits), and 7 of 14 if {reasons['half']} (half; 5 to 20 splits)."
+    )
+    assert list(referee.describe_counts(of_all[:0])) == []
 
 
 def test_claims_judged_under_a_protocol_are_counted():
@@ -71,11 +84,10 @@ def test_a_turned_verdict_and_the_best_mean_are_said():
     said = list(referee.describe(of_all, of_ties))
     hangs = f"What hangs on a choice that the paper does not state: “{CLAIMS[0].text}” holds if a flip costs 1"
     assert said[-2] == f"{hangs}."
-    assert said[-1].startswith("MT's flip cost alone") and said[-1].endswith(" moves none of the counts significantly.")
-    rejected = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties", against="3")))
-    assert rejected[-1] == f"{hangs} (which takes 3 other means away from the printed ones)."
-    assert said[1].startswith("Mean errors over Table 1: LR 9 (κ = 1 / κ = m; in the paper ")
-    assert said[1].endswith("). r-LR has the lowest mean.")
+    rejected = list(referee.describe(of_all, choices(verdict=HOLDS, variant="ties", against="3", only_on="car")))
+    assert rejected[-2] == f"{hangs} (tried on car only; which takes 3 other means away from the printed ones)."
+    assert said[1].startswith("Mean errors over Table 1 (κ = 1 / κ = m): LR 9. In the paper: LR ")
+    assert said[2] == "In these means, r-LR has the lowest mean."
 
 
 def test_the_table_has_a_line_for_each_claim():

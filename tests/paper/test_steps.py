@@ -6,6 +6,7 @@ import pytest
 
 from wdrlr.paper import cells, quiet_runtimes, runtimes, scheme_runtimes, steps
 from wdrlr.paper.results import STAMPED, source_stamp, versions
+from wdrlr.paper.verdicts import IN_PART, UNDECIDED
 
 SMALL = {"dataset": "balance-scale", "methods": ["LR"], "n_splits": 2, "first_split": 0, "seed": 0, "protocol": "code"}
 SMALL |= {"n_jobs": 1, "backend": "sequential", "scheduler": "", "tol": 1e-4, "solver": "tailored"}
@@ -50,8 +51,14 @@ def test_a_cell_that_failed_is_an_error_at_the_end(run, monkeypatch):
         ({"it is fast": False}, "The paper's claim does not hold, that it is fast.\n"),
         (
             {"it is fast": False, "it is good": True},
-            "1 of the paper's 2 claims hold: it is good.\nThese claims do not hold: it is fast.\n",
+            "1 of the paper's 2 claims holds: it is good.\n1 of the paper's 2 claims does not hold: it is fast.\n",
         ),
+        (
+            {"it is fast": IN_PART, "it is good": UNDECIDED, "it is new": IN_PART},
+            "2 of the paper's 3 claims hold in part: it is fast; it is new.\n"
+            "1 of the paper's 3 claims is undecided: it is good.\n",
+        ),
+        ({"it is good": UNDECIDED}, "The paper's claim is undecided, that it is good.\n"),
         ({}, "Whether the claim holds cannot be said from these rows.\n"),
     ],
 )

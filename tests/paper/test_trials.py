@@ -2,7 +2,7 @@ import pytest
 
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
-from wdrlr.paper.trials import MOST_SPLITS, ONLY_ON, VARIANTS_OF, plan_trials
+from wdrlr.paper.trials import FAST, MOST_SPLITS, ONLY_ON, VARIANTS_OF, plan_trials
 from wdrlr.paper.variants import VARIANTS
 
 
@@ -29,7 +29,9 @@ def test_a_plan_has_the_standard_cells_and_each_change_of_them():
 
 def test_what_takes_longest_is_tried_on_fewer_splits():
     standard, variants = plan_trials("audiology", 100, 0)
-    assert {cell.split for cell in [*standard, *variants]} == set(range(MOST_SPLITS["audiology"]))
+    for fast, most in ((False, MOST_SPLITS["audiology"]), (True, 100)):
+        cells = [cell for cell in [*standard, *variants] if (cell.method.name in FAST) == fast]
+        assert {cell.split for cell in cells} == set(range(most))
     assert any(cell.protocol.name == "code-stopped" for cell in variants)
 
 

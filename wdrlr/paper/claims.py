@@ -6,7 +6,7 @@ Figures 1 and 2 or Algorithm 1. The words and numbers of the paper are in `CLAIM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,17 +21,20 @@ from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.protocols import PROTOCOLS
 from wdrlr.paper.quiet_runtimes import timed_alone
-from wdrlr.paper.redrawn import NAMES, Splits, ends
+from wdrlr.paper.redrawn import Splits, ends
 from wdrlr.paper.results import load_rows, other_versions, to_frame
 from wdrlr.paper.significance import LEVEL
 from wdrlr.paper.tables import label_of, select_datasets, summarise_runtimes
 from wdrlr.paper.variants import STANDARD, VARIANTS
-from wdrlr.paper.verdicts import HOLDS, IN_PART, NOT_COMPUTED, UNDECIDED, Finding
+from wdrlr.paper.verdicts import NOT_COMPUTED, UNDECIDED, Finding
 
 COLUMNS = (
     "claim place printed ours_code verdict_code sure_code splits_code ours_paper verdict_paper sure_paper splits_paper "
     "notebook heading"
 ).split()
+
+PROPOSED = [name for name, method in METHODS.items() if method.is_proposed]
+OTHERS = [name for name in METHODS if name not in (*PROPOSED, "LR")]
 
 ERRORS_OF = {"table3": "table2", "table4": "table1"}
 """The tables of seconds, each with that of the errors of the same fits."""
@@ -86,27 +89,27 @@ def _group_claim(text: str, printed: Mapping[str, int], shares: str) -> Claim:
     )
 
 
-def _seconds_claim(text: str, table: str) -> Claim:
+def _seconds_claim(whose: str, on: str, table: str, methods: Sequence[str]) -> Claim:
     printed = published_values(table).assign(
         seconds=lambda cells: cells["value"] + cells["value_identification_s"].fillna(0.0)
     )
     seconds = printed.pivot_table("seconds", "dataset", "method")
-    ratios = seconds.div(seconds["LR"], axis=0).median().reindex(NAMES[1:])
+    ratios = seconds.div(seconds["LR"], axis=0).median()[list(methods)]
     return Claim(
-        text,
+        f"{whose} seconds as multiples of LR's, {on}",
         f"Table {table[-1]}",
-        verdicts.multiples(ratios),
+        verdicts.range_of(ratios),
         table,
-        verdicts.judge_seconds,
+        partial(verdicts.judge_seconds, methods=methods),
         *(table, "The table"),
     )
 
 
-def _scheme_claim(text: str, table: str) -> Claim:
+def _scheme_claim(on: str, table: str) -> Claim:
     printed = published_values(table).pivot_table("value", "dataset", "method")
-    ratios = printed.div(printed["LR"], axis=0).median()[[name for name in NAMES if METHODS[name].is_proposed]]
+    ratios = printed.div(printed["LR"], axis=0).median()[PROPOSED]
     return Claim(
-        text,
+        f"Algorithm 1's seconds as multiples of LR's, {on}",
         f"Table {table[-1]}",
         verdicts.range_of(ratios),
         f"{table}_algorithm1",
@@ -199,10 +202,15 @@ CLAIMS = (
         verdicts.judge_values,
         *("table2", "Which medians differ from the paper's, and why"),
     ),
-    _seconds_claim("Seconds as multiples of LR's, numbers and categories", "table3"),
-    _scheme_claim("Algorithm 1's seconds as multiples of LR's, numbers and categories", "table3"),
-    _seconds_claim("Seconds as multiples of LR's, categories alone", "table4"),
-    _scheme_claim("Algorithm 1's seconds as multiples of LR's, categories alone", "table4"),
+    *(
+        claim
+        for on, table in (("numbers and categories", "table3"), ("categories alone", "table4"))
+        for claim in (
+            _seconds_claim("The proposed methods'", on, table, PROPOSED),
+            _seconds_claim("Other methods'", on, table, OTHERS),
+            _scheme_claim(on, table),
+        )
+    ),
     Claim(
         "β = 1 lies outside the continuous model's band, whatever N",
         "Figure 1, left",
@@ -313,7 +321,8 @@ def read_changes(folder: Path) -> pd.DataFrame:
 
 
 def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
-    """What the rows of a protocol are: cells, hours, splits by data set and versions; one sentence a line.
+    """What the rows of a protocol are: cells, hours, splits by data set and versions, and the hours that those would
+    take which the paper has and we have not; one sentence a line.
 
     Parameters
     ----------
@@ -334,6 +343,11 @@ def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
         hours = f"{seconds.sum() / 3600:.1f} hours on one core, {of_split:.0f} seconds a split of every data set"
         yield f"{table}: {len(rows)} cells, {hours}, by {made_by}."
         yield f"  Splits, of {N_SPLITS[table]} in the paper: {listed}."
+        of_each = seconds.groupby(rows["dataset"], sort=False).sum() / n_splits
+        missing = (of_each * (N_SPLITS[table] - n_splits) / 3600).sort_values(ascending=False)
+        if missing.sum() > 0:
+            dearest = ", ".join(f"{name} {hours:.1f}" for name, hours in missing.head(3).items())
+            yield f"  The others would take {missing.sum():.1f} more hours on one core; most of all {dearest}."
 
 
 def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
@@ -394,26 +408,26 @@ def _n_splits(found: Splits | pd.DataFrame | None) -> str:
     return found.n_splits() if isinstance(found, Splits) else ends(found["n_splits"])
 
 
-def of_runtimes(summary: pd.DataFrame) -> dict[str, bool]:
-    """The claims on Figure 2 for each label cost, with our numbers, and whether they hold; without those undecided.
+def of_notebooks(names: Collection[str], evidence: Mapping[str, Any]) -> dict[str, str]:
+    """The claims that notebooks show, with the printed numbers and ours, and the verdicts; without those not computed.
 
     Parameters
     ----------
-    summary
-        From `wdrlr.paper.runtimes.summarise`.
+    names
+        The notebooks.
+    evidence
+        What the rules get, see `Claim`.
     """
-    judged = {}
-    for _, of_cost in summary.groupby("label_cost"):
-        for claim in CLAIMS:
-            if claim.evidence == "figure2_full" and (found := claim.rule(of_cost)).verdict != UNDECIDED:
-                judged[f"{claim.text[0].lower()}{claim.text[1:]} ({found.ours})"] = found.verdict == HOLDS
-    return judged
+    found = [(claim, find(claim, evidence)) for claim in CLAIMS if claim.notebook in names]
+    return {
+        f"{claim.text} (printed: {claim.printed}; here: {finding.ours})": finding.verdict
+        for claim, finding in found
+        if finding.verdict != NOT_COMPUTED
+    }
 
 
-def of_rows(rows: pd.DataFrame, table: str, figures: Mapping[str, pd.DataFrame] | None = None) -> dict[str, bool]:
-    """The claims on one of the paper's tables, with the printed numbers and ours, and whether they hold.
-
-    Those undecided are left out, and all of them unless the rows have all data sets of the table.
+def of_rows(rows: pd.DataFrame, table: str, figures: Mapping[str, pd.DataFrame] | None = None) -> dict[str, str]:
+    """The claims on one of the paper's tables, as `of_notebooks`: none unless the rows have all data sets of the table.
 
     Parameters
     ----------
@@ -426,15 +440,7 @@ def of_rows(rows: pd.DataFrame, table: str, figures: Mapping[str, pd.DataFrame] 
     """
     evidence: dict[str, Any] = dict(figures or {})
     evidence |= seconds_of(rows, table) if table in ERRORS_OF else {table: Splits.of(rows, table)}
-    shown_in = ("table1", "significance") if table == "table1" else (table,)
-    judged = {}
-    for claim in CLAIMS:
-        found = find(claim, evidence)
-        if claim.notebook in shown_in and found.verdict not in (UNDECIDED, NOT_COMPUTED):
-            part = f", {IN_PART}" if found.verdict == IN_PART else ""
-            text = f"{claim.text} (printed: {claim.printed}; here{part}: {found.ours})"
-            judged[text] = found.verdict == HOLDS
-    return judged
+    return of_notebooks(("table1", "significance") if table == "table1" else (table,), evidence)
 
 
 def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
@@ -453,10 +459,12 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame with the columns claim, variant, reason, ours, verdict, before, verdict_before (text): the findings whose
-    numbers differ, and those of `counted` claims anyway; n_splits, on which the change was tried (text); and against,
-    how many other means it opens or worsens (`judge_variants`).
+    numbers differ, and those of `counted` claims anyway; added, our numbers if all its mean changes are added to the
+    errors, significant or not ("" but for `counted` claims); n_splits, on which the change was tried, and only_on, the
+    data sets, if these are not all of them (text); and against, how many other means it opens or worsens
+    (`judge_variants`).
     """
-    columns = "claim variant reason ours verdict before verdict_before n_splits against".split()
+    columns = "claim variant reason ours verdict before verdict_before added n_splits only_on against".split()
     if not splits.complete:
         return pd.DataFrame(columns=columns)
     claims = [claim for claim in CLAIMS if claim.evidence == "table1" and _is_of_errors(claim)]
@@ -467,14 +475,18 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     for variant, of_variant in compared.groupby("variant", sort=False):
         moves = of_variant[significant[of_variant.index]]
         changed = splits.changed(moves)
+        with_all = splits.changed(of_variant)
         reason = VARIANTS[str(variant)].reason if variant in VARIANTS else str(variant)
-        n_splits = ends(of_variant["n_splits"])
+        tried = [name for name in splits.samples if name in set(of_variant["dataset"])]
+        only_on = ", ".join(tried) if len(tried) < len(splits.samples) else ""
         for claim in claims:
             old = before[claim.text]
             new = old if moves.empty else claim.rule(changed)
             if old.ours != new.ours or claim.text in always:
-                found = (new.ours, new.verdict, old.ours, old.verdict, n_splits, against[variant])
-                moved.append((claim.text, variant, reason, *found))
+                added = claim.rule(with_all).ours if claim.text in always else ""
+                found = (new.ours, new.verdict, old.ours, old.verdict, added)
+                about = (ends(of_variant["n_splits"]), only_on, against[variant])
+                moved.append((claim.text, variant, reason, *found, *about))
     return pd.DataFrame(moved, columns=columns)
 
 

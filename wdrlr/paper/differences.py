@@ -272,7 +272,8 @@ def explain_differences(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.Dat
         else:
             best = closing.iloc[0]
             opens, worsens = judged.loc[best["variant"], ["opens", "worsens"]]
-            caveat = f"; but that makes {opens + worsens} other differences far or farther" if opens + worsens else ""
+            n = opens + worsens
+            caveat = f"; but that makes {n} other difference{'s' if n > 1 else ''} far or farther" if n else ""
             reasons.append(f"{best['variant']}: {VARIANTS[best['variant']].reason}{caveat}")
     return far[["dataset", "method", "ours", "paper", "difference_in_se"]].assign(reason=reasons)
 

@@ -50,13 +50,13 @@ def box_plots(rows: pd.DataFrame, datasets: list[str]) -> tuple[Figure, pd.DataF
     high = data[~data["method"].isin(apart)].groupby(["dataset", "method"])["test_error_percent"].median()
     high = high.groupby("dataset").max()
     sets = {
-        f"up to {LARGE_ERROR:g} %, PI apart": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
-        f"above {LARGE_ERROR:g} %": [name for name in datasets if high.get(name, 0) > LARGE_ERROR],
+        f"sets up to {LARGE_ERROR:g} %,\nPI apart": [name for name in datasets if not high.get(name, 0) > LARGE_ERROR],
+        f"sets above {LARGE_ERROR:g} %": [name for name in datasets if high.get(name, 0) > LARGE_ERROR],
     }
     sets = {title: names for title, names in sets.items() if names}
     kinds = {"test_error_percent": "error in %"}
     if data.loc[data["method"] != "LR", "less_LR_percent"].notna().any():
-        kinds["less_LR_percent"] = "less LR's"
+        kinds["less_LR_percent"] = "error less LR's,\nin points"
     columns = list(product(kinds, sets.items()))
     n_splits = data.groupby("dataset")["split"].nunique()
     differ = n_splits.min() < n_splits.max()

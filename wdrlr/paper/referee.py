@@ -38,33 +38,55 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     yield f"In short: {_listed(headline)}."
     for row in judged[judged["place"] == "Abstract"].itertuples():
         if row.sure_code:
-            means = f"{row.ours_code} (κ = 1 / κ = m; in the paper {row.printed})"
-            yield f"Mean errors over Table 1: {means}. {row.sure_code}."
+            yield f"Mean errors over Table 1 (κ = 1 / κ = m): {row.ours_code}. In the paper: {row.printed}."
+            yield f"In these means, {row.sure_code}."
     yield from count_verdicts(judged)
     of_errors = judged.drop_duplicates("place").set_index("place").loc[["Table 1", "Table 2"]]
     numbers = {name: " and ".join(of_errors[f"splits_{name}"]) for name in ("code", "paper")}
     yield (
         f"Random splits of a data set, of {N_SPLITS['table1']} in Table 1 and {N_SPLITS['table2']} in Table 2: "
-        f"{numbers['code']} as in the authors' code, {numbers['paper']} as in the paper's text. Fewer splits have more "
-        "ties: the counts of the two are not to be compared."
+        f"{numbers['code']} as in the authors' code, {numbers['paper']} as in the paper's text."
     )
-    of_code = judged.set_index("claim")
-    survives = of_code.index[of_code["verdict_code"] == HOLDS]
-    yield f"What survives: {_listed([f'“{claim}”' for claim in survives])}."
+    survives = judged.loc[
+        (judged["verdict_code"] == HOLDS) & judged["verdict_paper"].isin(["", HOLDS, NOT_COMPUTED]), "claim"
+    ]
+    yield f"What survives, under both where both judge it: {_listed([f'“{claim}”' for claim in survives])}."
     turned = choices[choices["verdict"] != choices["verdict_before"]]
     hangs = [
-        f"“{row.claim}” {IS[row.verdict]} if {row.reason}"
-        f"{f' (which takes {row.against} other means away from the printed ones)' if int(row.against) else ''}"
+        f"“{row.claim}” {IS[row.verdict]} if {row.reason}{_caveats(row.only_on, int(row.against))}"
         for row in turned.itertuples()
     ]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
-    half = choices[(choices["variant"] == "half") & choices["claim"].isin(counted())]
-    moved = [f"“{row.claim}” from {row.before} to {row.ours}" for row in half.itertuples() if row.before != row.ours]
-    if len(half):
-        yield (
-            f"MT's flip cost alone ({VARIANTS['half'].reason}), tried on {half['n_splits'].iloc[0]} splits, moves "
-            f"{', '.join(moved) or 'none of the counts'} significantly."
-        )
+    yield from describe_counts(choices)
+
+
+def _caveats(only_on: str, against: int) -> str:
+    caveats = [f"tried on {only_on} only"] if only_on else []
+    caveats += [f"which takes {against} other means away from the printed ones"] if against else []
+    return f" ({'; '.join(caveats)})" if caveats else ""
+
+
+def describe_counts(choices: pd.DataFrame) -> Iterator[str]:
+    """What the changes make of the first count of wins: significantly, and if their means are just added.
+
+    MT's flip cost is always told, as are the changes with the largest and the smallest count.
+    """
+    first, *_ = counted()
+    known = choices[choices["claim"] == first].set_index("variant")
+    if known.empty:
+        return
+    moved = known.index[known["ours"] != known["before"]]
+    counts = known["added"].str.extract(r"^(\d+)")[0].astype(int)
+    told = dict.fromkeys([counts.idxmin(), *(["half"] if "half" in known.index else []), counts.idxmax()])
+    parts = [
+        f"{known.loc[name, 'added']} if {VARIANTS[name].reason} ({name}; {known.loc[name, 'n_splits']} splits)"
+        for name in told
+    ]
+    yield (
+        f"Changes that move the count of “{first}” significantly: {_listed([*moved])}. Were each change's mean added, "
+        f"significant or not, it would be between {parts[0]} and {parts[-1]}"
+        f"{f', and {parts[1]}' if len(parts) == 3 else ''}."
+    )
 
 
 def count_verdicts(judged: pd.DataFrame) -> Iterator[str]:

@@ -31,7 +31,15 @@ from wdrlr.paper.tables import (
 )
 from wdrlr.paper.trials import plan_trials
 from wdrlr.paper.variants import STANDARD
+from wdrlr.paper.verdicts import FAILS, HOLDS, IN_PART, UNDECIDED
 from wdrlr.plots import save_figure
+
+_VERBS = {
+    HOLDS: ("holds", "hold"),
+    IN_PART: ("holds in part", "hold in part"),
+    FAILS: ("does not hold", "do not hold"),
+    UNDECIDED: ("is undecided", "are undecided"),
+}
 
 
 @dataclass(frozen=True)
@@ -241,20 +249,23 @@ def explained(summary: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=headings).round(2)
 
 
-def conclude(claims: Mapping[str, bool], whose: str = "The paper's") -> None:
-    """Print whether the claims hold: a notebook's last word."""
-    held, failed = ([claim for claim, holds in claims.items() if holds == verdict] for verdict in (True, False))
+def conclude(claims: Mapping[str, str | bool], whose: str = "The paper's") -> None:
+    """Print which claims hold, a notebook's last word: from the verdict on each, or from whether it holds."""
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
+    for claim, found in claims.items():
+        by_verdict[found if isinstance(found, str) else HOLDS if found else FAILS].append(claim)
+    known = {verdict: of_one for verdict, of_one in by_verdict.items() if of_one}
     if not claims:
         print("Whether the claim holds cannot be said from these rows.")
-    elif len(claims) == 1:
-        print(f"{whose} claim {'holds' if held else 'does not hold'}, that {(held or failed)[0]}.")
-    elif not failed:
-        print(f"{whose} claims hold: {'; '.join(held)}.")
-    elif not held:
-        print(f"{whose} claims do not hold: {'; '.join(failed)}.")
-    else:
-        print(f"{len(held)} of {whose.lower()} {len(claims)} claims hold: {'; '.join(held)}.")
-        print(f"These claims do not hold: {'; '.join(failed)}.")
+    for verdict, of_one in known.items():
+        one, several = _VERBS[verdict]
+        if len(claims) == 1:
+            print(f"{whose} claim {one}, that {of_one[0]}.")
+        elif len(known) == 1:
+            print(f"{whose} claims {several}: {'; '.join(of_one)}.")
+        else:
+            count = f"{len(of_one)} of {whose.lower()} {len(claims)} claims"
+            print(f"{count} {one if len(of_one) == 1 else several}: {'; '.join(of_one)}.")
 
 
 def differences_in_se(summary: pd.DataFrame) -> pd.DataFrame:
