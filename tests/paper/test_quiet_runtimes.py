@@ -39,3 +39,14 @@ def test_a_fit_that_is_not_timed_is_left_out_and_so_is_one_at_another_radius(row
     assert timed_alone(rows, tmp_path, compute_missing=False)["method"].tolist() == rows["method"].tolist()[:2]
     moved = rows.assign(radius=rows["radius"] + 0.001)
     assert timed_alone(moved, tmp_path, compute_missing=False).empty
+
+
+def test_processors_are_not_mixed(rows, tmp_path, monkeypatch):
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(quiet_runtimes, "processor", lambda: "another")
+        timed_alone(rows[:3], tmp_path, compute_missing=True)
+    assert set(timed_alone(rows, tmp_path, compute_missing=False)["machine"]) == {"another"}
+    timed = timed_alone(rows[1:6], tmp_path, compute_missing=True)
+    assert timed["method"].tolist() == rows["method"].tolist()[1:6] and set(timed["machine"]) == {processor()}
+    shown = timed_alone(rows, tmp_path, compute_missing=False)  # the processor with most rows
+    assert set(shown["machine"]) == {processor()} and len(shown) == 5

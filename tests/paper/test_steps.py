@@ -47,8 +47,8 @@ def test_a_cell_that_failed_is_an_error_at_the_end(run, monkeypatch):
     [
         ({"it is fast": True, "it is good": True}, "The paper's claims hold: it is fast; it is good.\n"),
         ({"it is fast": False, "it is good": False}, "The paper's claims do not hold: it is fast; it is good.\n"),
-        ({"it is fast": True}, "The paper's claim holds, that it is fast.\n"),
-        ({"it is fast": False}, "The paper's claim does not hold, that it is fast.\n"),
+        ({"it is fast": True}, "The paper's claim holds: it is fast.\n"),
+        ({"it is fast": False}, "The paper's claim does not hold: it is fast.\n"),
         (
             {"it is fast": False, "it is good": True},
             "1 of the paper's 2 claims holds: it is good.\n1 of the paper's 2 claims does not hold: it is fast.\n",
@@ -58,7 +58,7 @@ def test_a_cell_that_failed_is_an_error_at_the_end(run, monkeypatch):
             "2 of the paper's 3 claims hold in part: it is fast; it is new.\n"
             "1 of the paper's 3 claims is undecided: it is good.\n",
         ),
-        ({"it is good": UNDECIDED}, "The paper's claim is undecided, that it is good.\n"),
+        ({"it is good": UNDECIDED}, "The paper's claim is undecided: it is good.\n"),
         ({}, "Whether the claim holds cannot be said from these rows.\n"),
     ],
 )

@@ -16,7 +16,7 @@ import pandas as pd
 
 from wdrlr.paper import verdicts
 from wdrlr.paper.cells import plan_cells
-from wdrlr.paper.differences import COMPARED_COLUMNS, by_holm, judge_variants, p_of_change
+from wdrlr.paper.differences import COMPARED_COLUMNS, FEWEST_SPLITS, by_holm, judge_variants, p_of_change
 from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import N_SPLITS, published_values
 from wdrlr.paper.protocols import PROTOCOLS
@@ -33,8 +33,8 @@ COLUMNS = (
     "notebook heading"
 ).split()
 
-PROPOSED = [name for name, method in METHODS.items() if method.is_proposed]
-OTHERS = [name for name in METHODS if name not in (*PROPOSED, "LR")]
+NO_NUMBER = "no number"
+"""What stands for a printed value where the paper claims without one."""
 
 ERRORS_OF = {"table3": "table2", "table4": "table1"}
 """The tables of seconds, each with that of the errors of the same fits."""
@@ -96,7 +96,7 @@ def _seconds_claim(whose: str, on: str, table: str, methods: Sequence[str]) -> C
     seconds = printed.pivot_table("seconds", "dataset", "method")
     ratios = seconds.div(seconds["LR"], axis=0).median()[list(methods)]
     return Claim(
-        f"{whose} seconds as multiples of LR's, {on}",
+        f"{whose} take the printed multiples of LR's seconds, {on}",
         f"Table {table[-1]}",
         verdicts.range_of(ratios),
         table,
@@ -107,15 +107,19 @@ def _seconds_claim(whose: str, on: str, table: str, methods: Sequence[str]) -> C
 
 def _scheme_claim(on: str, table: str) -> Claim:
     printed = published_values(table).pivot_table("value", "dataset", "method")
-    ratios = printed.div(printed["LR"], axis=0).median()[PROPOSED]
+    ratios = printed.div(printed["LR"], axis=0).median()[_proposed()]
     return Claim(
-        f"Algorithm 1's seconds as multiples of LR's, {on}",
+        f"Algorithm 1 takes the printed multiples of LR's seconds, {on}",
         f"Table {table[-1]}",
         verdicts.range_of(ratios),
         f"{table}_algorithm1",
         verdicts.judge_scheme_seconds,
         *(table, "The same fits by Algorithm 1"),
     )
+
+
+def _proposed() -> list[str]:
+    return [name for name, method in METHODS.items() if method.is_proposed]
 
 
 def _printed_averages() -> str:
@@ -206,8 +210,8 @@ CLAIMS = (
         claim
         for on, table in (("numbers and categories", "table3"), ("categories alone", "table4"))
         for claim in (
-            _seconds_claim("The proposed methods'", on, table, PROPOSED),
-            _seconds_claim("Other methods'", on, table, OTHERS),
+            _seconds_claim("The proposed methods", on, table, _proposed()),
+            _seconds_claim("Other methods", on, table, [name for name in METHODS if name not in ("LR", *_proposed())]),
             _scheme_claim(on, table),
         )
     ),
@@ -233,15 +237,15 @@ CLAIMS = (
             (
                 "Monolithic program and scheme scale similarly in N",
                 "Figure 2, left",
-                "no number",
+                NO_NUMBER,
                 verdicts.judge_in_samples,
             ),
-            ("The monolithic program is exponential in m", "Figure 2, middle", "no number", verdicts.judge_in_features),
-            ("The scheme grows gracefully in N and m", "Figure 2, right", "no number", verdicts.judge_scheme),
+            ("The monolithic program is exponential in m", "Figure 2, middle", NO_NUMBER, verdicts.judge_in_features),
+            ("The scheme grows gracefully in N and m", "Figure 2, right", NO_NUMBER, verdicts.judge_scheme),
             (
                 "The scheme is faster than the monolithic program",
                 "Figure 2, middle",
-                "no number",
+                NO_NUMBER,
                 verdicts.judge_monolithic,
             ),
         )
@@ -249,7 +253,7 @@ CLAIMS = (
     Claim(
         "Exponential cones drastically speed up the solution",
         "Appendix, Remark",
-        "no number",
+        NO_NUMBER,
         "theorems_cone",
         verdicts.judge_cones,
         *("theorems", "The remark on the exponential cone"),
@@ -292,9 +296,12 @@ def read_seconds(results: Path, splits: Mapping[str, Splits]) -> dict[str, pd.Da
 
 
 def seconds_of(rows: pd.DataFrame, table: str) -> dict[str, pd.DataFrame]:
-    """The evidence on seconds: the result of `summarise_runtimes` by the table's name; {} if it lacks a cell."""
-    cells = rows[["dataset", "method"]].drop_duplicates()
-    return {table: summarise_runtimes(rows, table)} if len(cells) == len(published_values(table)) else {}
+    """The evidence on seconds: the result of `summarise_runtimes` by the table's name, on the splits that all methods
+    have; {} if a data set has none."""
+    methods_of = rows.groupby(["dataset", "split"])["method"].transform("nunique")
+    paired = rows[methods_of == len(METHODS)]
+    cells = paired[["dataset", "method"]].drop_duplicates()
+    return {table: summarise_runtimes(paired, table)} if len(cells) == len(published_values(table)) else {}
 
 
 def read_figures(folder: Path) -> dict[str, pd.DataFrame]:
@@ -321,8 +328,8 @@ def read_changes(folder: Path) -> pd.DataFrame:
 
 
 def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
-    """What the rows of a protocol are: cells, hours, splits by data set and versions, and the hours that those would
-    take which the paper has and we have not; one sentence a line.
+    """What the rows of a protocol are: cells, hours, splits by data set and versions, and the hours that the missing
+    splits would take; one sentence a line. Data sets without any row are left out.
 
     Parameters
     ----------
@@ -346,14 +353,14 @@ def describe_effort(splits: Mapping[str, Splits]) -> Iterator[str]:
         of_each = seconds.groupby(rows["dataset"], sort=False).sum() / n_splits
         missing = (of_each * (N_SPLITS[table] - n_splits) / 3600).sort_values(ascending=False)
         if missing.sum() > 0:
-            dearest = ", ".join(f"{name} {hours:.1f}" for name, hours in missing.head(3).items())
+            dearest = ", ".join(f"{name} {needed:.1f}" for name, needed in missing[missing > 0].head(3).items())
             yield f"  The others would take {missing.sum():.1f} more hours on one core; most of all {dearest}."
 
 
 def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
     """The finding on a claim; "not computed" if its evidence is missing or incomplete.
 
-    A claim on `Splits` is undecided if a data set has fewer than `FEWEST_SPLITS`.
+    A claim on Tables 1 to 4 is undecided if a data set has fewer splits than `FEWEST_SPLITS`.
     """
     found = evidence.get(claim.evidence)
     if found is None:
@@ -361,9 +368,11 @@ def find(claim: Claim, evidence: Mapping[str, Any]) -> Finding:
     if isinstance(found, Splits) and not found.complete:
         return Finding(found.describe(), NOT_COMPUTED)
     finding = claim.rule(found)
-    if isinstance(found, Splits) and found.few:
-        return finding._replace(verdict=UNDECIDED)
-    return finding
+    if isinstance(found, Splits):
+        few = found.few
+    else:
+        few = claim.evidence in ERRORS_OF and found["n_splits"].min() < FEWEST_SPLITS
+    return finding._replace(verdict=UNDECIDED) if few else finding
 
 
 def judge_claims(
@@ -420,7 +429,9 @@ def of_notebooks(names: Collection[str], evidence: Mapping[str, Any]) -> dict[st
     """
     found = [(claim, find(claim, evidence)) for claim in CLAIMS if claim.notebook in names]
     return {
-        f"{claim.text} (printed: {claim.printed}; here: {finding.ours})": finding.verdict
+        f"{claim.text} ({'' if claim.printed == NO_NUMBER else f'printed: {claim.printed}; '}here: {finding.ours})": (
+            finding.verdict
+        )
         for claim, finding in found
         if finding.verdict != NOT_COMPUTED
     }
@@ -438,9 +449,11 @@ def of_rows(rows: pd.DataFrame, table: str, figures: Mapping[str, pd.DataFrame] 
     figures
         More evidence, as from `read_figures`.
     """
-    evidence: dict[str, Any] = dict(figures or {})
-    evidence |= seconds_of(rows, table) if table in ERRORS_OF else {table: Splits.of(rows, table)}
-    return of_notebooks(("table1", "significance") if table == "table1" else (table,), evidence)
+    if table in ERRORS_OF:
+        seconds = seconds_of(rows, table)
+        return of_notebooks((table,), {**seconds, **(figures or {})} if seconds else {})
+    shown_in = ("table1", "significance") if table == "table1" else (table,)
+    return of_notebooks(shown_in, {table: Splits.of(rows, table), **(figures or {})})
 
 
 def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
@@ -460,11 +473,10 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame with the columns claim, variant, reason, ours, verdict, before, verdict_before (text): the findings whose
     numbers differ, and those of `counted` claims anyway; added, our numbers if all its mean changes are added to the
-    errors, significant or not ("" but for `counted` claims); n_splits, on which the change was tried, and only_on, the
-    data sets, if these are not all of them (text); and against, how many other means it opens or worsens
-    (`judge_variants`).
+    errors, significant or not ("" but for `counted` claims); n_splits, on which the change was tried, and tried_on,
+    which data sets, if not all (text); and against, how many other means it opens or worsens (`judge_variants`).
     """
-    columns = "claim variant reason ours verdict before verdict_before added n_splits only_on against".split()
+    columns = "claim variant reason ours verdict before verdict_before added n_splits tried_on against".split()
     if not splits.complete:
         return pd.DataFrame(columns=columns)
     claims = [claim for claim in CLAIMS if claim.evidence == "table1" and _is_of_errors(claim)]
@@ -477,17 +489,24 @@ def judge_choices(splits: Splits, compared: pd.DataFrame) -> pd.DataFrame:
         changed = splits.changed(moves)
         with_all = splits.changed(of_variant)
         reason = VARIANTS[str(variant)].reason if variant in VARIANTS else str(variant)
-        tried = [name for name in splits.samples if name in set(of_variant["dataset"])]
-        only_on = ", ".join(tried) if len(tried) < len(splits.samples) else ""
+        tried_on = _tried_on(set(of_variant["dataset"]), splits.samples)
         for claim in claims:
             old = before[claim.text]
             new = old if moves.empty else claim.rule(changed)
             if old.ours != new.ours or claim.text in always:
                 added = claim.rule(with_all).ours if claim.text in always else ""
                 found = (new.ours, new.verdict, old.ours, old.verdict, added)
-                about = (ends(of_variant["n_splits"]), only_on, against[variant])
+                about = (ends(of_variant["n_splits"]), tried_on, against[variant])
                 moved.append((claim.text, variant, reason, *found, *about))
     return pd.DataFrame(moved, columns=columns)
+
+
+def _tried_on(tried: Collection[str], datasets: Collection[str]) -> str:
+    """On which data sets a change was tried, in words; "" if on all."""
+    on, off = ([name for name in datasets if (name in tried) == one] for one in (True, False))
+    if not off:
+        return ""
+    return f"tried on {', '.join(on)} only" if len(on) <= len(off) else f"not tried on {', '.join(off)}"
 
 
 def _is_of_errors(claim: Claim) -> bool:

@@ -5,6 +5,7 @@ kept in one csv file for each data set, protocol and seed, and saved after every
 resumes where it stopped.
 """
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +40,10 @@ QUIET_RUNTIMES = Table(COLUMNS, KEY, "quiet_{dataset}_{protocol}_seed{seed}.csv"
 
 
 def timed_alone(rows: pd.DataFrame, folder: Path, *, compute_missing: bool) -> pd.DataFrame:
-    """Result rows with the seconds of fits made one after the other; those whose fit has not been timed are left out.
+    """Result rows with the seconds of fits made one after the other on one processor; without those not timed there.
 
-    Prints `other_versions`, if there are any.
+    It is this processor if `compute_missing`, which times anew what another one has, and otherwise the one with most
+    rows. Prints `other_versions`, if there are any.
 
     Parameters
     ----------
@@ -64,6 +66,9 @@ def timed_alone(rows: pd.DataFrame, folder: Path, *, compute_missing: bool) -> p
     """
     keys = list(rows[list(KEY)].itertuples(index=False, name=None))
     stored = QUIET_RUNTIMES.load(folder, keys)
+    machines = Counter(row["machine"] for row in stored.values())
+    machine = processor() if compute_missing or not machines else machines.most_common(1)[0][0]
+    stored = {key: row for key, row in stored.items() if row["machine"] == machine}
     if compute_missing and (missing := [key for key in keys if key not in stored]):
         check_writable(folder)
         tqdm = required("tqdm.auto", "compute_missing", "notebooks").tqdm

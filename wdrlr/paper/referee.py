@@ -16,7 +16,6 @@ from wdrlr.paper.methods import METHODS
 from wdrlr.paper.paths import figures_folder, project_root
 from wdrlr.paper.printed import N_SPLITS
 from wdrlr.paper.tables import label_of
-from wdrlr.paper.variants import VARIANTS
 from wdrlr.paper.verdicts import FAILS, HOLDS, IN_PART, NOT_COMPUTED, UNDECIDED
 
 OTHERWISE = {IN_PART: "in part", FAILS: "fail", UNDECIDED: "undecided", NOT_COMPUTED: "not computed"}
@@ -39,13 +38,15 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     for row in judged[judged["place"] == "Abstract"].itertuples():
         if row.sure_code:
             yield f"Mean errors over Table 1 (κ = 1 / κ = m): {row.ours_code}. In the paper: {row.printed}."
-            yield f"In these means, {row.sure_code}."
+            yield f"{row.sure_code}."
     yield from count_verdicts(judged)
-    of_errors = judged.drop_duplicates("place").set_index("place").loc[["Table 1", "Table 2"]]
-    numbers = {name: " and ".join(of_errors[f"splits_{name}"]) for name in ("code", "paper")}
+    of_tables = judged.drop_duplicates("place").set_index("place").loc[[f"Table {i}" for i in range(1, 5)]]
+    numbers = {name: ", ".join(one or "none" for one in of_tables[f"splits_{name}"]) for name in ("code", "paper")}
     yield (
-        f"Random splits of a data set, of {N_SPLITS['table1']} in Table 1 and {N_SPLITS['table2']} in Table 2: "
-        f"{numbers['code']} as in the authors' code, {numbers['paper']} as in the paper's text."
+        f"Random splits of a data set in Tables 1 to 4 (in the paper {N_SPLITS['table1']}, {N_SPLITS['table2']}, "
+        f"{N_SPLITS['table2']} and {N_SPLITS['table1']}): {numbers['code']} as in the authors' code; "
+        f"{numbers['paper']} as in the paper's text. "
+        f"{'Counts on different splits are not to be compared.' if len(set(numbers.values())) > 1 else ''}".rstrip()
     )
     survives = judged.loc[
         (judged["verdict_code"] == HOLDS) & judged["verdict_paper"].isin(["", HOLDS, NOT_COMPUTED]), "claim"
@@ -53,39 +54,39 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     yield f"What survives, under both where both judge it: {_listed([f'“{claim}”' for claim in survives])}."
     turned = choices[choices["verdict"] != choices["verdict_before"]]
     hangs = [
-        f"“{row.claim}” {IS[row.verdict]} if {row.reason}{_caveats(row.only_on, int(row.against))}"
+        f"“{row.claim}” {IS[row.verdict]} if {row.reason}{_caveats(row.tried_on, int(row.against))}"
         for row in turned.itertuples()
     ]
     yield f"What hangs on a choice that the paper does not state: {_listed(hangs)}."
     yield from describe_counts(choices)
 
 
-def _caveats(only_on: str, against: int) -> str:
-    caveats = [f"tried on {only_on} only"] if only_on else []
-    caveats += [f"which takes {against} other means away from the printed ones"] if against else []
-    return f" ({'; '.join(caveats)})" if caveats else ""
+def _caveats(tried_on: str, against: int) -> str:
+    means = f"{against} other mean{'s' if against > 1 else ''}"
+    caveats = "; ".join(filter(None, [tried_on, f"which takes {means} away from the printed ones" if against else ""]))
+    return f" ({caveats})" if caveats else ""
 
 
 def describe_counts(choices: pd.DataFrame) -> Iterator[str]:
-    """What the changes make of the first count of wins: significantly, and if their means are just added.
+    """What the changes make of the first count of wins, one at a time: by significant changes of means, and by all.
 
-    MT's flip cost is always told, as are the changes with the largest and the smallest count.
+    MT's flip cost is told, and the changes with the smallest and the largest count.
     """
     first, *_ = counted()
     known = choices[choices["claim"] == first].set_index("variant")
     if known.empty:
         return
-    moved = known.index[known["ours"] != known["before"]]
+    moved = [f"{row.ours} ({name})" for name, row in known.iterrows() if row["ours"] != row["before"]]
     counts = known["added"].str.extract(r"^(\d+)")[0].astype(int)
-    told = dict.fromkeys([counts.idxmin(), *(["half"] if "half" in known.index else []), counts.idxmax()])
+    told = dict.fromkeys([counts.idxmin(), counts.idxmax(), *(["half"] if "half" in known.index else [])])
     parts = [
-        f"{known.loc[name, 'added']} if {VARIANTS[name].reason} ({name}; {known.loc[name, 'n_splits']} splits)"
-        for name in told
+        f"{row.added} if {row.reason} ({name}; {'; '.join(filter(None, [f'{row.n_splits} splits', row.tried_on]))})"
+        for name, row in known.loc[list(told)].iterrows()
     ]
     yield (
-        f"Changes that move the count of “{first}” significantly: {_listed([*moved])}. Were each change's mean added, "
-        f"significant or not, it would be between {parts[0]} and {parts[-1]}"
-        f"{f', and {parts[1]}' if len(parts) == 3 else ''}."
+        f"One change at a time, significant changes of means make {_listed(moved)} of the {known['before'].iloc[0]} of "
+        f"“{first}”. If all its changes of means are counted, however uncertain, the extremes and MT's flip cost give "
+        f"{_listed(parts)}."
     )
 
 

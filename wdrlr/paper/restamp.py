@@ -6,7 +6,7 @@ of computing all rows anew, a sample of them is: at least one of each method on 
 data set of the fits timed alone (`wdrlr.paper.quiet_runtimes`), and one of each solver at each size of Figure 2
 (`wdrlr.paper.runtimes`). Only if each has the same errors and choices, and an objective within
 the certified gaps, do all rows get the new versions. Seconds stay those of the older code: where a change alters them,
-the rows of Figure 2 are to be computed anew.
+the rows of fits timed alone, of Algorithm 1 and of Figure 2 are to be computed anew.
 """
 
 import argparse

@@ -55,7 +55,7 @@ class Experiment:
     datasets
         The data sets wanted, in printed order.
     rows
-        Their result rows (`wdrlr.paper.results.COLUMNS`).
+        Their result rows (`wdrlr.paper.results.COLUMNS`; after `time_alone` also "machine").
     n_failed
         How many cells were to be computed and have no row.
     results, figures
@@ -177,6 +177,8 @@ def run_trials(
 def time_alone(experiment: Experiment, *, compute_missing: bool) -> Experiment:
     """The experiment with the rows and seconds of the fits that were timed alone, and print how many these are.
 
+    They are made in this process, whatever the backend; a fit that fails ends the notebook.
+
     Raises
     ------
     RuntimeError
@@ -189,7 +191,7 @@ def time_alone(experiment: Experiment, *, compute_missing: bool) -> Experiment:
     if rows.empty:
         remedy = "set compute_missing to True, or name another results_dir"
         raise RuntimeError(f"none {of} has been timed alone in {experiment.results.name}: {remedy}.")
-    print(f"{len(rows)} {of} were timed one after the other, on {'; '.join(rows['machine'].unique())}.")
+    print(f"{len(rows)} {of} were timed one after the other, on {rows['machine'].iloc[0]}.")
     return replace(experiment, rows=rows)
 
 
@@ -215,7 +217,7 @@ def show_scheme(experiment: Experiment, *, time_limit: float, compute_missing: b
         print("No fit by Algorithm 1 is stored; compute_missing makes them.")
         return {}
     summary = summarise_scheme(rows, experiment.table)
-    print(*describe_ratios(summary, time_limit), sep="\n")
+    print(*describe_ratios(summary, time_limit), f"They were made on {'; '.join(rows['machine'].unique())}.", sep="\n")
     save_data(summary, experiment.figures, experiment.file_stem(f"{experiment.table}_algorithm1"))
     shown = {"tailored_seconds": "tailored, s", "seconds": "Algorithm 1, s", "ratio": "ratio", "paper": "paper, s"}
     cells = summary.assign(
@@ -260,7 +262,7 @@ def conclude(claims: Mapping[str, str | bool], whose: str = "The paper's") -> No
     for verdict, of_one in known.items():
         one, several = _VERBS[verdict]
         if len(claims) == 1:
-            print(f"{whose} claim {one}, that {of_one[0]}.")
+            print(f"{whose} claim {one}: {of_one[0]}.")
         elif len(known) == 1:
             print(f"{whose} claims {several}: {'; '.join(of_one)}.")
         else:

@@ -138,7 +138,7 @@ def summarise_errors(rows: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 def summarise_runtimes(rows: pd.DataFrame, table: str) -> pd.DataFrame:
-    """Mean or median seconds of the fits behind the errors, beside those that the paper prints.
+    """Mean or median seconds of fits, beside those that the paper prints.
 
     Parameters
     ----------

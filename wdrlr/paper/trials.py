@@ -4,6 +4,7 @@ Unlike `wdrlr.paper.variants`, nothing here can change a number, only which numb
 """
 
 from wdrlr.paper.cells import Cell, plan_cells
+from wdrlr.paper.methods import METHODS
 from wdrlr.paper.printed import published_values
 from wdrlr.paper.solver_ends import RESIDUE
 from wdrlr.paper.variants import STANDARD, STOPS, VARIANTS
@@ -11,7 +12,7 @@ from wdrlr.paper.variants import STANDARD, STOPS, VARIANTS
 MOST_SPLITS = {"kr-vs-kp": 20, "splice": 5, "hiv": 5, "audiology": 20}
 """On how many splits the changes are tried at most where a split takes longest, but for the methods of `FAST`."""
 
-FAST = ("LR", "PI")
+FAST = [name for name, method in METHODS.items() if method.chooses == "nothing"]
 """The methods without cross-validation."""
 
 _RESIDUE = tuple(solver.name for solver in RESIDUE.values())
