@@ -64,14 +64,14 @@ def test_the_counts_with_each_change_are_told():
     of_all.loc[of_all["variant"] == "folds", "tried_on"] = "not tried on hiv"
     (said,) = referee.describe_counts(of_all)
     assert said == (
-        f"One change at a time, significant changes of means make 7 of 14 (half) of the 5 of 14 of “{CLAIMS[0].text}”. "
-        "If all its changes of means are counted, however uncertain, the extremes and MT's flip cost give 4 of 14 if "
-        "GRID (grid; 5 to 20 splits); 11 of 14 if FOLDS (folds; 5 to 20 splits; not tried on hiv); 7 of 14 if HALF "
-        "(half; 5 to 20 splits)."
+        f"One change at a time, the significant changes of means turn the 5 of 14 of “{CLAIMS[0].text}” into 7 of 14 "
+        "(half). With all changes of means, however uncertain, the extremes and MT's flip cost give 4 of 14 if GRID "
+        "(grid; 5 to 20 splits); 11 of 14 if FOLDS (folds; 5 to 20 splits; not tried on hiv); 7 of 14 if HALF (half; "
+        "5 to 20 splits)."
     )
     assert list(referee.describe_counts(of_all[:0])) == []
     (alone,) = referee.describe_counts(choices(ours="5 of 14"))
-    assert "make nothing of the 5 of 14" in alone and alone.count("(half;") == 1
+    assert "leave the 5 of 14 of" in alone and alone.count("(half;") == 1
 
 
 def test_claims_judged_under_a_protocol_are_counted():

@@ -83,10 +83,11 @@ def describe_counts(choices: pd.DataFrame) -> Iterator[str]:
         f"{row.added} if {row.reason} ({name}; {'; '.join(filter(None, [f'{row.n_splits} splits', row.tried_on]))})"
         for name, row in known.loc[list(told)].iterrows()
     ]
+    count = f"the {known['before'].iloc[0]} of “{first}”"
+    by_significant = f"turn {count} into {_listed(moved)}" if moved else f"leave {count} as they are"
     yield (
-        f"One change at a time, significant changes of means make {_listed(moved)} of the {known['before'].iloc[0]} of "
-        f"“{first}”. If all its changes of means are counted, however uncertain, the extremes and MT's flip cost give "
-        f"{_listed(parts)}."
+        f"One change at a time, the significant changes of means {by_significant}. With all changes of means, however "
+        f"uncertain, the extremes and MT's flip cost give {_listed(parts)}."
     )
 
 
