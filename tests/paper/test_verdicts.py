@@ -112,6 +112,16 @@ def test_averages():
     assert ", r-DRO (κ = 1) the same up to 0.01 points; " in found.sure
 
 
+def test_worst_cases():
+    atoms = pd.DataFrame({"n": [0, 0, 1, 2], "N": 20, "atoms": [20, 21, 21, 20], "attained": True})
+    assert verdicts.judge_worst_cases(atoms).verdict == HOLDS
+    missed = verdicts.judge_worst_cases(atoms.assign(attained=[True, True, False, True]))
+    assert missed.verdict == IN_PART
+    assert missed.ours == "N + 1; attained without numbers in 2 of 2 fits, with numbers in 1 of 2"
+    many = atoms.assign(atoms=22, attained=False)
+    assert verdicts.judge_worst_cases(many).verdict == FAILS
+
+
 def test_what_other_splits_may_turn_is_undecided():
     rows = printed_rows(J=10, sd=3.0)
     found = verdicts.judge_group(splits_of(rows), {"LR": 4, "DRO_kappa_1": 6, "DRO_kappa_m": 8})

@@ -251,6 +251,14 @@ CLAIMS = (
         )
     ),
     Claim(
+        "A worst case has at most N + 1 atoms, and attains the supremum",
+        "Theorem 8",
+        "N + 1",
+        "theorems_worst_cases",
+        verdicts.judge_worst_cases,
+        *("theorems", "Theorem 8: worst-case distributions"),
+    ),
+    Claim(
         "Exponential cones drastically speed up the solution",
         "Appendix, Remark",
         NO_NUMBER,
@@ -311,6 +319,7 @@ def read_figures(folder: Path) -> dict[str, pd.DataFrame]:
         "figure1_distributions": ["figure1_distributions"],
         "figure2_full": ["figure2_full_kappa_1", "figure2_full_kappa_m"],
         "theorems_cone": ["theorems_cone"],
+        "theorems_worst_cases": ["theorems_worst_cases"],
         **{f"{table}_algorithm1": [f"{table}_algorithm1_all_{STANDARD}"] for table in ("table3", "table4")},
     }
     types = {"label_cost": str, "levels": str, "missing": str}

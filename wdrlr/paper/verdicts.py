@@ -385,6 +385,19 @@ def judge_monolithic(summary: pd.DataFrame) -> Finding:
     return _by_kappa(summary, judge)
 
 
+def judge_worst_cases(atoms: pd.DataFrame) -> Finding:
+    """Three parts, over the optimal fits of theorems_worst_cases.csv: their worst cases have at most N + 1 atoms; they
+    attain the supremum if there are no numbers, and if there are."""
+    more = int((atoms["atoms"] - atoms["N"]).max())
+    attained = atoms.groupby(atoms["n"] > 0)["attained"].agg(["sum", "size"])
+    counts = {numbers: f"{row['sum']} of {row['size']}" for numbers, row in attained.iterrows()}
+    return Finding(
+        f"N + {more}; attained without numbers in {counts[False]} fits, with numbers in {counts[True]}",
+        verdict(*(HOLDS if one else FAILS for one in (more <= 1, *(attained["sum"] == attained["size"])))),
+        "the existence theorem that the proof cites needs a loss that grows more slowly than the distance",
+    )
+
+
 def judge_cones(compared: pd.DataFrame) -> Finding:
     """Fails if linear programs in the place of the cone are as fast, at the largest m of theorems_cone.csv; else
     undecided, as the remark is about MOSEK, which needs a licence."""
