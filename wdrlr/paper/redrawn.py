@@ -140,10 +140,11 @@ class Splits:
         return replace(self, samples=samples, redrawn=redrawn)
 
 
-def ends(numbers: Iterable[int]) -> str:
-    """The smallest and the largest of some numbers as text, such as "2 to 20"; "0" for none."""
+def ends(numbers: Iterable[float], form: str = "d") -> str:
+    """The smallest and the largest of some numbers as text, such as "2 to 20", one of them if they look alike; "0" for
+    none."""
     known = [*numbers] or [0]
-    return " to ".join(map(str, sorted({min(known), max(known)})))
+    return " to ".join(dict.fromkeys(format(one, form) for one in (min(known), max(known))))
 
 
 def far_by_chance(splits: Splits, n_printed: int) -> np.ndarray:

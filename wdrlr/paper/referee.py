@@ -42,11 +42,11 @@ def describe(judged: pd.DataFrame, choices: pd.DataFrame) -> Iterator[str]:
     yield from count_verdicts(judged)
     of_tables = judged.drop_duplicates("place").set_index("place").loc[[f"Table {i}" for i in range(1, 5)]]
     numbers = {name: ", ".join(one or "none" for one in of_tables[f"splits_{name}"]) for name in ("code", "paper")}
+    differ = numbers["code"] != numbers["paper"]
     yield (
         f"Random splits of a data set in Tables 1 to 4 (in the paper {N_SPLITS['table1']}, {N_SPLITS['table2']}, "
         f"{N_SPLITS['table2']} and {N_SPLITS['table1']}): {numbers['code']} as in the authors' code; "
-        f"{numbers['paper']} as in the paper's text. "
-        f"{'Counts on different splits are not to be compared.' if len(set(numbers.values())) > 1 else ''}".rstrip()
+        f"{numbers['paper']} as in the paper's text.{' Counts on different splits are not to be compared.' * differ}"
     )
     survives = judged.loc[
         (judged["verdict_code"] == HOLDS) & judged["verdict_paper"].isin(["", HOLDS, NOT_COMPUTED]), "claim"

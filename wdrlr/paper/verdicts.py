@@ -7,7 +7,7 @@ over data sets depend on the random splits. The range in which they would lie fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from wdrlr.paper.redrawn import (
     count_losses,
     count_margins,
     count_wins,
+    ends,
     far_by_chance,
     spread,
 )
@@ -76,6 +77,11 @@ def verdict(*parts: str) -> str:
     return UNDECIDED if UNDECIDED in parts else FAILS
 
 
+def verdict_of(parts: Iterable[bool]) -> str:
+    """The verdict on parts that hold or fail."""
+    return verdict(*(HOLDS if one else FAILS for one in parts))
+
+
 # Rules for claims on errors
 
 
@@ -101,11 +107,7 @@ def _sure(splits: Splits, again: np.ndarray) -> str:
 
 
 def _ranges(again: np.ndarray) -> str:
-    return " / ".join(_between(f"{low:.0f}", f"{high:.0f}") for low, high in zip(*spread(again), strict=True))
-
-
-def _between(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
+    return " / ".join(ends(bounds, ".0f") for bounds in zip(*spread(again), strict=True))
 
 
 def judge_losses(splits: Splits) -> Finding:
@@ -169,7 +171,7 @@ def judge_averages(splits: Splits) -> Finding:
     for plain in ("LR", "r-LR"):
         bounds = list(zip(*spread(_leads_over(plain, again)), strict=True))
         states += [HOLDS if low > 0 else UNDECIDED if high > 0 else FAILS for low, high in bounds]
-        ranges.append(" / ".join(_between(f"{low:+.2f}", f"{high:+.2f}") for low, high in bounds))
+        ranges.append(" / ".join(ends(pair, "+.2f") for pair in bounds))
     best, second = ours.argsort()[:2]
     return Finding(
         averages(dict(zip(NAMES, ours, strict=True))),
@@ -261,7 +263,7 @@ def judge_seconds(summary: pd.DataFrame, methods: Sequence[str]) -> Finding:
     sized = _of_the_printed_size(ratios["ratio_to_LR"], ratios["paper_ratio_to_LR"])
     return Finding(
         range_of(ratios["ratio_to_LR"]),
-        verdict(*sized.map({True: HOLDS, False: FAILS})),
+        verdict_of(sized),
         f"another solver and machine: {ratios['seconds'].min():.2g} to {ratios['seconds'].max():.2g} s; of the printed "
         f"size: {sized.sum()} of {len(sized)} methods",
     )
@@ -277,7 +279,7 @@ def judge_scheme_seconds(summary: pd.DataFrame) -> Finding:
     below = ~sized & (by_method["ratio_to_LR"] < by_method["paper_ratio_to_LR"])
     return Finding(
         range_of(by_method["ratio_to_LR"]),
-        verdict(*sized.map({True: HOLDS, False: FAILS})),
+        verdict_of(sized),
         f"with Clarabel, one split, {len(done)} of {len(summary)} fits ended; of the printed size: {sized.sum()} of "
         f"{len(sized)} methods, below it: {below.sum()}; "
         f"{_times(done['ratio'].median())} times as long as the tailored solver",
@@ -393,7 +395,7 @@ def judge_worst_cases(atoms: pd.DataFrame) -> Finding:
     counts = {numbers: f"{row['sum']} of {row['size']}" for numbers, row in attained.iterrows()}
     return Finding(
         f"N + {more}; attained without numbers in {counts[False]} fits, with numbers in {counts[True]}",
-        verdict(*(HOLDS if one else FAILS for one in (more <= 1, *(attained["sum"] == attained["size"])))),
+        verdict_of([more <= 1, *(attained["sum"] == attained["size"])]),
         "the existence theorem that the proof cites needs a loss that grows more slowly than the distance",
     )
 
